@@ -11,7 +11,7 @@ const LIMITS = {
   bridged: 0,
   eras: 153,
   words: 18,
-  reach: 12,
+  reach: 10,
   write: 2,
   includes: 0,
   calls: 0,

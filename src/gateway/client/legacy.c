@@ -363,7 +363,7 @@ static void legacy_deliver_answer(void *context)
 }
 
 static void take_legacy_answer(struct gateway_worker *worker, const struct question_asked *asked,
-                               const struct question_response *response)
+                               const struct server_response *response)
 {
     struct delivery *delivery = memory_alloc(sizeof *delivery);
     struct str answer = response->result;

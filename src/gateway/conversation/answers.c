@@ -7,15 +7,11 @@
 #include "answer_gate.h"
 #include "call/client_profile.h"
 #include "question_internal.h"
-#include "server/http.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/elicitation.h"
-
-/* Upstream answers a response with 202 and no body. */
-#define ARRIVAL_MS 10000
-#define REPLY_BYTES ((size_t)65536)
 
 struct delivery {
     struct gateway_worker *worker;
@@ -67,37 +63,21 @@ static void tell_taken(struct gateway_worker *worker, const struct question_rece
     loop_post(worker->loop, on_taken, delivery);
 }
 
-static void hand_answer_over(struct gateway_worker *worker, struct kept_question *kept,
-                             const struct question_response *response,
-                             const struct question_receiver *receiver)
+static void send(struct gateway_worker *worker, struct kept_question *kept,
+                 const struct server_response *response, const struct question_receiver *receiver)
 {
-    question_respond(worker, kept, response);
+    static const struct exchange_events events = {.reply = on_reply, .dropped = on_dropped};
+    struct delivery *delivery = NULL;
+    if (receiver && !kept->take_answer) {
+        delivery = memory_alloc(sizeof *delivery);
+        *delivery = (struct delivery){worker, kept, *receiver};
+    }
+    question_respond(worker, kept, response, delivery ? &events : NULL, delivery);
+    if (delivery)
+        return;
     question_settle(worker, kept);
     if (receiver)
         tell_taken(worker, receiver);
-}
-
-static void send(struct gateway_worker *worker, struct kept_question *kept,
-                 const struct question_response *response, const struct question_receiver *receiver)
-{
-    static const struct exchange_events events = {.reply = on_reply, .dropped = on_dropped};
-    if (!receiver || kept->take_answer) {
-        hand_answer_over(worker, kept, response, receiver);
-        return;
-    }
-    struct delivery *delivery = memory_alloc(sizeof *delivery);
-    *delivery = (struct delivery){worker, kept, *receiver};
-    struct buffer body;
-    buffer_init(&body);
-    question_write_response(&body, str_from(kept->question.upstream_id), response);
-    const struct sending sending = {.source = kept->source,
-                                    .snapshot = kept->snapshot,
-                                    .headers = &kept->headers,
-                                    .body = buffer_str(&body),
-                                    .total_ms = ARRIVAL_MS,
-                                    .most_bytes = REPLY_BYTES};
-    exchange_send(worker, &sending, &events, delivery);
-    buffer_finish(&body);
 }
 
 /* ---- inside an approved call ---- */
@@ -106,8 +86,7 @@ static void send(struct gateway_worker *worker, struct kept_question *kept,
 struct gated {
     struct gateway_worker *worker;
     struct kept_question *kept; /* closed by this answer, and not settled */
-    struct buffer result, error, message;
-    int error_code;
+    struct buffer result, error;
     struct question_receiver receiver;
     bool has_receiver; /* that has no delivery yet */
 };
@@ -116,17 +95,16 @@ static void gated_destroy(struct gated *gated)
 {
     buffer_finish(&gated->result);
     buffer_finish(&gated->error);
-    buffer_finish(&gated->message);
     free(gated);
 }
 
 static void refuse(const struct gated *gated)
 {
-    struct question_response response = {.error_code = -1,
-                                         .error_message = STR("The answer was refused")};
-    if (gated->kept->question.kind == QUESTION_ELICITATION)
-        response.result = STR("{\"action\":\"decline\"}");
-    question_respond(gated->worker, gated->kept, &response);
+    struct server_response response = {.result = STR("{\"action\":\"decline\"}")};
+    if (gated->kept->question.kind != QUESTION_ELICITATION)
+        response = (struct server_response){
+            .error = STR("{\"code\":-1,\"message\":\"The answer was refused\"}")};
+    question_respond(gated->worker, gated->kept, &response, NULL, NULL);
 }
 
 /* It could not be stored: the client may answer again. */
@@ -140,12 +118,7 @@ static void tell_failed(struct gated *gated)
 static void on_verdict(void *context, enum answer_verdict verdict)
 {
     struct gated *gated = context;
-    const struct question_response response = {
-        .result = buffer_str(&gated->result),
-        .error = buffer_str(&gated->error),
-        .error_code = gated->error_code,
-        .error_message = buffer_str(&gated->message),
-    };
+    const struct server_response response = {buffer_str(&gated->result), buffer_str(&gated->error)};
     if (verdict == ANSWER_PASSES) {
         send(gated->worker, gated->kept, &response, gated->has_receiver ? &gated->receiver : NULL);
     } else if (gated->has_receiver) {
@@ -183,29 +156,25 @@ static void write_gated_answer(struct buffer *out, const struct gated *gated)
     buffer_append_format(out, "{\"%s\":", gated->kept->question.id);
     if (gated->result.length > 0) {
         buffer_append(out, buffer_str(&gated->result));
-    } else if (gated->error.length > 0) {
+    } else {
         buffer_append_text(out, "{\"error\":");
         buffer_append(out, buffer_str(&gated->error));
         buffer_append_char(out, '}');
-    } else {
-        buffer_append_format(out, "{\"error\":{\"code\":%d,\"message\":", gated->error_code);
-        buffer_append_json_string(out, buffer_str(&gated->message));
-        buffer_append_text(out, "}}");
     }
     buffer_append_char(out, '}');
 }
 
 /* While people look at it the client is not kept waiting. */
 static void pass_gate(struct gateway_worker *worker, struct kept_question *kept,
-                      const struct question_response *response,
+                      const struct server_response *response,
                       const struct question_receiver *receiver)
 {
     struct gated *gated = memory_alloc(sizeof *gated);
-    struct buffer question = {0}, answer = {0};
-    *gated = (struct gated){.worker = worker, .kept = kept, .error_code = response->error_code};
+    OWNED_BUFFER(question);
+    OWNED_BUFFER(answer);
+    *gated = (struct gated){.worker = worker, .kept = kept};
     buffer_append(&gated->result, response->result);
     buffer_append(&gated->error, response->error);
-    buffer_append(&gated->message, response->error_message);
     gated->has_receiver = receiver != NULL;
     if (receiver)
         gated->receiver = *receiver;
@@ -218,14 +187,12 @@ static void pass_gate(struct gateway_worker *worker, struct kept_question *kept,
         gated->has_receiver = false;
         tell_taken(worker, receiver);
     }
-    buffer_finish(&question);
-    buffer_finish(&answer);
 }
 
 /* Sends the answer that has closed the question. With a receiver it is settled once upstream has
  * the answer, and open again when the answer has not arrived; without one it is settled at once. */
 static void deliver_answer(struct gateway_worker *worker, struct kept_question *kept,
-                           const struct question_response *response,
+                           const struct server_response *response,
                            const struct question_receiver *receiver)
 {
     if (!kept->take_answer && answer_gate_applies(kept->task))
@@ -249,14 +216,11 @@ static bool check_content(struct gateway *gateway, struct str key,
                           const struct question_match *match, struct str content,
                           struct error *error)
 {
-    struct buffer params;
-    buffer_init(&params);
+    OWNED_BUFFER(params);
     question_table_visit(gateway->questions, key, match, copy_params, &params);
     struct str asked = buffer_str(&params);
-    bool good = asked.length == 0 || elicitation_is_url(asked) ||
-                elicitation_check_content(json_member(asked, "requestedSchema"), content, error);
-    buffer_finish(&params);
-    return good;
+    return asked.length == 0 || elicitation_is_url(asked) ||
+           elicitation_check_content(json_member(asked, "requestedSchema"), content, error);
 }
 
 /* ---- an elicitation ---- */
@@ -280,11 +244,9 @@ static void write_result(struct buffer *out, const struct elicitation_answer *an
 
 static void digest_answer(const struct elicitation_answer *answer, char digest[])
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     write_result(&text, answer, false);
     digest_sha256_hex(buffer_str(&text), digest);
-    buffer_finish(&text);
 }
 
 /* A repeated answer, as after a lost connection, is not a second one. */
@@ -317,13 +279,11 @@ static enum question_verdict answer_elicitation(struct gateway_worker *worker, s
                       question_end_name(closing.was));
         return QUESTION_NOT_OPEN;
     }
-    struct buffer result;
-    buffer_init(&result);
+    OWNED_BUFFER(result);
     write_result(&result, answer,
                  elicitation_is_url(json_member(str_from(kept->question.message), "params")));
-    deliver_answer(worker, kept, &(struct question_response){.result = buffer_str(&result)},
+    deliver_answer(worker, kept, &(struct server_response){.result = buffer_str(&result)},
                    answer->receiver);
-    buffer_finish(&result);
     return QUESTION_ANSWERED;
 }
 
@@ -381,16 +341,15 @@ enum question_verdict question_answer_sampling(const struct question_tool_answer
 {
     const struct question_match match = {.has_kind = true, .kind = QUESTION_SAMPLING, .id = by->id};
     struct question_closing closing = {.state = QUESTION_ANSWERED_BY_TOOL};
+    OWNED_BUFFER(error);
     if (by->key.length == 0 || by->id.length == 0)
         return QUESTION_NOT_OPEN;
     struct kept_question *kept = question_close(by->worker->gateway, by->key, &match, &closing);
     if (!kept)
         return QUESTION_NOT_OPEN;
-    const struct question_response response = {
-        .result = result,
-        .error_code = -1, /* the protocol's example of a person who says no */
-        .error_message = reason,
-    };
+    if (result.length == 0)
+        question_write_error(&error, -1, reason); /* the protocol's example of a person's no */
+    const struct server_response response = {result, buffer_str(&error)};
     deliver_answer(by->worker, kept, &response, &by->receiver);
     return QUESTION_ANSWERED;
 }
@@ -470,22 +429,16 @@ static bool find_question(struct call *call, char **our_id, struct response_sear
 
 static void answer_too_late(struct call *call, enum question_state was)
 {
-    struct buffer message, text;
-    buffer_init(&message);
-    buffer_init(&text);
+    OWNED_BUFFER(message);
+    OWNED_BUFFER(text);
     buffer_append_format(&text, "The request is no longer open: %s", question_end_name(was));
     jsonrpc_write_error(&message, STR_EMPTY, JSONRPC_INVALID_PARAMS, buffer_str(&text), NULL);
     call_answer_status(call, 400, buffer_str(&message));
-    buffer_finish(&text);
-    buffer_finish(&message);
 }
 
 static void respond_for(struct call *call, struct kept_question *kept)
 {
-    const struct question_response response = {
-        .result = call->envelope.result,
-        .error = call->envelope.error,
-    };
+    const struct server_response response = {call->envelope.result, call->envelope.error};
     deliver_answer(call->worker, kept, &response, NULL);
 }
 

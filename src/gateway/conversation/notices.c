@@ -32,16 +32,17 @@ static struct question_origin question_of(const struct notice_origin *origin)
 
 /* ---- requests ---- */
 
-/* `result` is empty for a method that no client answers. */
-static void respond(const struct notice_origin *origin, struct str id, struct str result)
+/* No client answers another method than `ping`. */
+static void respond(const struct notice_origin *origin, struct str id, bool is_ping)
 {
-    const struct question_origin asked = question_of(origin);
-    OWNED_BUFFER(body);
-    if (result.length > 0)
-        jsonrpc_write_result(&body, id, result);
-    else
-        jsonrpc_write_error(&body, id, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
-    question_send(&asked, buffer_str(&body));
+    const struct sending sending = {
+        .source = origin->source, .snapshot = origin->snapshot, .headers = origin->headers};
+    struct server_response response = {.result = is_ping ? STR("{}") : STR_EMPTY};
+    OWNED_BUFFER(error);
+    if (!is_ping)
+        jsonrpc_write_error_object(&error, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
+    response.error = buffer_str(&error);
+    server_respond(origin->worker, &sending, id, &response, NULL, NULL);
 }
 
 static void take_request(const struct notice_origin *origin, struct str method, struct str id,
@@ -52,7 +53,7 @@ static void take_request(const struct notice_origin *origin, struct str method, 
         const struct question_origin input = question_of(origin);
         question_take(&input, message);
     } else {
-        respond(origin, id, str_equal(method, STR("ping")) ? STR("{}") : STR_EMPTY);
+        respond(origin, id, str_equal(method, STR("ping")));
     }
 }
 

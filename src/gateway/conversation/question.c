@@ -12,7 +12,6 @@
 #include "inbox/inbox.h"
 #include "question_internal.h"
 #include "replicas/replicas.h"
-#include "server/http.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -28,20 +27,11 @@
 
 static const char *const methods[QUESTION_KIND_COUNT] = {MCP_ELICIT, MCP_SAMPLE, MCP_LIST_ROOTS};
 
-static bool find_kind(struct str method, enum question_kind *kind)
-{
-    for (size_t i = 0; i < QUESTION_KIND_COUNT; i++) {
-        if (str_equal(method, str_from(methods[i]))) {
-            *kind = (enum question_kind)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 bool question_is_asked_by(struct str method, enum question_kind *kind)
 {
-    return find_kind(method, kind) && *kind != QUESTION_ROOTS;
+    *kind = str_equal(method, str_from(methods[QUESTION_SAMPLING])) ? QUESTION_SAMPLING
+                                                                    : QUESTION_ELICITATION;
+    return str_equal(method, str_from(methods[*kind]));
 }
 
 bool question_read_kind(struct str request, enum question_kind *kind)
@@ -315,51 +305,16 @@ static void announce_expiry(const struct kept_question *kept)
 
 /* ---- to the server ---- */
 
-void question_write_response(struct buffer *body, struct str id,
-                             const struct question_response *response)
+void question_write_error(struct buffer *error, int code, struct str message)
 {
-    if (response->result.length > 0) {
-        jsonrpc_write_result(body, id, response->result);
-    } else if (response->error.length > 0) {
-        jsonrpc_write_error_text(body, id, response->error);
-    } else {
-        struct buffer error;
-        buffer_init(&error);
-        buffer_append_format(&error, "{\"code\":%d,\"message\":", response->error_code);
-        buffer_append_json_string(&error, response->error_message);
-        buffer_append_char(&error, '}');
-        jsonrpc_write_error_text(body, id, buffer_str(&error));
-        buffer_finish(&error);
-    }
-}
-
-void question_send(const struct question_origin *origin, struct str body)
-{
-    const struct sending sending = {.source = origin->source,
-                                    .snapshot = origin->snapshot,
-                                    .headers = origin->headers,
-                                    .body = body};
-    ASSERT(origin->headers);
-    exchange_notify(origin->worker, &sending);
-}
-
-/* To a request that is not kept. */
-static void respond_to(const struct question_origin *origin, struct str id,
-                       const struct question_response *response)
-{
-    if (origin->take_answer) {
-        const struct question_asked asked = {
-            .asker = origin->worker, .task = origin->task, .call = origin->call, .id = id};
-        origin->take_answer(origin->worker, &asked, response);
-        return;
-    }
-    OWNED_BUFFER(body);
-    question_write_response(&body, id, response);
-    question_send(origin, buffer_str(&body));
+    buffer_append_format(error, "{\"code\":%d,\"message\":", code);
+    buffer_append_json_string(error, message);
+    buffer_append_char(error, '}');
 }
 
 void question_respond(struct gateway_worker *worker, const struct kept_question *kept,
-                      const struct question_response *response)
+                      const struct server_response *response, const struct exchange_events *events,
+                      void *context)
 {
     struct str id = str_from(kept->question.upstream_id);
     if (kept->take_answer) {
@@ -368,11 +323,24 @@ void question_respond(struct gateway_worker *worker, const struct kept_question 
         kept->take_answer(worker, &asked, response);
         return;
     }
-    const struct question_origin origin = {.worker = worker,
-                                           .snapshot = kept->snapshot,
-                                           .source = kept->source,
-                                           .headers = &kept->headers};
-    respond_to(&origin, id, response);
+    const struct sending sending = {
+        .source = kept->source, .snapshot = kept->snapshot, .headers = &kept->headers};
+    server_respond(worker, &sending, id, response, events, context);
+}
+
+static void respond_result(struct gateway_worker *worker, const struct kept_question *kept,
+                           struct str result)
+{
+    question_respond(worker, kept, &(struct server_response){.result = result}, NULL, NULL);
+}
+
+static void respond_error(struct gateway_worker *worker, const struct kept_question *kept, int code,
+                          struct str message)
+{
+    OWNED_BUFFER(error);
+    question_write_error(&error, code, message);
+    question_respond(worker, kept, &(struct server_response){.error = buffer_str(&error)}, NULL,
+                     NULL);
 }
 
 /* The time that a closed question is remembered, so that a late answer learns that it is late. */
@@ -543,15 +511,11 @@ static void expire(struct kept_question *kept)
     int64_t timeout_ms = kept->snapshot->config->pseudo.elicitation_timeout_ms;
     if (question_close(kept->worker->gateway, key, &self, &closing) != kept)
         return; /* another thread has closed it, and settles it */
-    struct buffer text;
+    OWNED_BUFFER(text);
     static const char *const names[QUESTION_KIND_COUNT] = {"Elicitation", "Sampling", "Roots"};
-    buffer_init(&text);
     buffer_append_format(&text, "%s request timed out after %lldms", names[kept->question.kind],
                          (long long)timeout_ms);
-    question_respond(
-        kept->worker, kept,
-        &(struct question_response){.error_code = -32001, .error_message = buffer_str(&text)});
-    buffer_finish(&text);
+    respond_error(kept->worker, kept, -32001, buffer_str(&text));
     announce_expiry(kept);
     question_settle(kept->worker, kept);
 }
@@ -569,45 +533,38 @@ static void on_time(void *context)
 
 /* The server must not hang. An absent person declines. An absent model is an error, and so is a
  * request for a capability that the client was never said to have. */
-static void decline(const struct question_origin *origin, enum question_kind kind, struct str id)
+static void decline(const struct kept_question *kept, bool is_closed)
 {
-    struct question_response response = {.error_code = -32601,
-                                         .error_message = STR("Method not found")};
-    if (kind == QUESTION_ELICITATION && !origin->audience->is_closed)
-        response.result = STR("{\"action\":\"decline\"}");
-    else if (kind == QUESTION_SAMPLING)
-        response.error_message = STR("Method not found: nobody can sample for this client");
+    enum question_kind kind = kept->question.kind;
     log_info("A question of upstream's is declined: nobody can answer it",
-             LOG_TEXT("source", origin->source->id), LOG_TEXT("method", methods[kind]));
-    respond_to(origin, id, &response);
+             LOG_TEXT("source", kept->source->id), LOG_TEXT("method", methods[kind]));
+    if (kind == QUESTION_ELICITATION && !is_closed)
+        respond_result(kept->worker, kept, STR("{\"action\":\"decline\"}"));
+    else if (kind == QUESTION_SAMPLING)
+        respond_error(kept->worker, kept, -32601,
+                      STR("Method not found: nobody can sample for this client"));
+    else
+        respond_error(kept->worker, kept, -32601, STR("Method not found"));
 }
 
 /* ---- taking ---- */
 
-static bool take(const struct question_origin *origin, enum question_kind kind, struct str message)
+/* Repeated: a stream was opened again, and the first still waits. */
+static enum question_added keep(struct kept_question *kept)
 {
-    struct kept_question *kept = kept_question_create(origin, kind, message);
     enum question_added added =
-        question_table_add(origin->worker->gateway->questions, &kept->question);
-    switch (added) {
-    case QUESTION_ADDED:
-        log_info("Upstream asks", LOG_TEXT("source", origin->source->id),
-                 LOG_TEXT("method", methods[kind]), LOG_TEXT("question", kept->question.id),
-                 LOG_TEXT("task", kept->question.task));
-        loop_timer_start(&kept->timer, origin->snapshot->config->pseudo.elicitation_timeout_ms);
+        question_table_add(kept->worker->gateway->questions, &kept->question);
+    if (added == QUESTION_TOO_MANY) {
+        respond_error(kept->worker, kept, jsonrpc_error_code(JSONRPC_RATE_LIMITED),
+                      STR("Too many requests wait for this client"));
+    } else if (added == QUESTION_ADDED) {
+        log_info("Upstream asks", LOG_TEXT("source", kept->source->id),
+                 LOG_TEXT("method", methods[kept->question.kind]),
+                 LOG_TEXT("question", kept->question.id), LOG_TEXT("task", kept->question.task));
+        loop_timer_start(&kept->timer, kept->snapshot->config->pseudo.elicitation_timeout_ms);
         announce_question(kept);
-        return true;
-    case QUESTION_TOO_MANY:
-        question_respond(origin->worker, kept,
-                         &(struct question_response){
-                             .error_code = jsonrpc_error_code(JSONRPC_RATE_LIMITED),
-                             .error_message = STR("Too many requests wait for this client")});
-        break;
-    case QUESTION_REPEATED: /* a stream was opened again: the first still waits */
-        break;
     }
-    kept_question_destroy(kept);
-    return added == QUESTION_REPEATED;
+    return added;
 }
 
 void question_key_of_call(uint64_t call, char key[])
@@ -641,32 +598,28 @@ static bool is_well_formed(enum question_kind kind, struct str params, struct er
                                         : sampling_check_request(params, error);
 }
 
-static void refuse(const struct question_origin *origin, struct str id, struct str why)
-{
-    respond_to(origin, id,
-               &(struct question_response){.error_code = jsonrpc_error_code(JSONRPC_INVALID_PARAMS),
-                                           .error_message = why});
-}
-
 bool question_take(const struct question_origin *origin, struct str message)
 {
     struct error error = {""};
     enum question_kind kind = QUESTION_ELICITATION;
-    struct str id = json_member(message, "id");
-    char *method = json_string_text(json_member(message, "method"), NULL);
-    find_kind(str_from(method), &kind);
-    free(method);
-    size_t most = kind == QUESTION_ELICITATION ? ELICITATION_BYTES : SAMPLING_BYTES;
+    enum question_added added = QUESTION_TOO_MANY;
     bool has_key = origin->task || origin->audience->key[0];
+    question_read_kind(message, &kind);
+    struct kept_question *kept = kept_question_create(origin, kind, message);
+    size_t most = kind == QUESTION_ELICITATION ? ELICITATION_BYTES : SAMPLING_BYTES;
     if (!origin->audience->can[kind] || !has_key || answer_gate_denies(origin->task))
-        decline(origin, kind, id);
+        decline(kept, origin->audience->is_closed);
     else if (message.length > most)
-        refuse(origin, id, STR("The request is larger than the gateway keeps"));
+        respond_error(kept->worker, kept, jsonrpc_error_code(JSONRPC_INVALID_PARAMS),
+                      STR("The request is larger than the gateway keeps"));
     else if (!is_well_formed(kind, json_member(message, "params"), &error))
-        refuse(origin, id, str_from(error.message));
+        respond_error(kept->worker, kept, jsonrpc_error_code(JSONRPC_INVALID_PARAMS),
+                      str_from(error.message));
     else
-        return take(origin, kind, message);
-    return false;
+        added = keep(kept);
+    if (added != QUESTION_ADDED)
+        kept_question_destroy(kept);
+    return added != QUESTION_TOO_MANY;
 }
 
 /* ---- ends ---- */
@@ -725,12 +678,10 @@ void question_end_call(struct gateway_worker *worker, struct str key, uint64_t c
 /* A call that goes on without its client must not hang. */
 static void cancel(struct gateway_worker *worker, const struct kept_question *kept)
 {
-    struct question_response response = {.error_code = -1,
-                                         .error_message = STR("The client has ended its session")};
     if (kept->question.kind == QUESTION_ELICITATION)
-        response.result = STR("{\"action\":\"cancel\"}");
-    if (!kept->question.is_on_stream)
-        question_respond(worker, kept, &response);
+        respond_result(worker, kept, STR("{\"action\":\"cancel\"}"));
+    else
+        respond_error(worker, kept, -1, STR("The client has ended its session"));
 }
 
 void question_end_session(struct gateway_worker *worker, struct str key)
@@ -741,7 +692,8 @@ void question_end_session(struct gateway_worker *worker, struct str key)
     if (key.length == 0 || question_table_count(worker->gateway->questions) == 0)
         return;
     while ((kept = question_close(worker->gateway, key, &meant, &closing))) {
-        cancel(worker, kept);
+        if (!kept->question.is_on_stream)
+            cancel(worker, kept);
         question_settle(worker, kept);
     }
     question_table_end(worker->gateway->questions, key, &meant);

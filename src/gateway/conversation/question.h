@@ -11,6 +11,7 @@
 #include "call/call.h"
 #include "call/headers.h"
 #include "question_table.h"
+#include "server/http.h"
 
 /* The client that can answer, as far as its request shows. */
 struct question_audience {
@@ -29,7 +30,6 @@ void question_audience(const struct call *call, struct question_audience *audien
  * its `initialize` gets the capability. */
 bool question_has_tools(const struct call *call, enum question_kind kind);
 
-struct question_response;
 /* A question whose answer is not sent to the server; borrowed. */
 struct question_asked {
     struct gateway_worker *asker; /* of the worker that took it */
@@ -41,7 +41,7 @@ struct question_asked {
 /* Takes the response in place of the server. On any worker. */
 typedef void (*question_answer_taker)(struct gateway_worker *worker,
                                       const struct question_asked *asked,
-                                      const struct question_response *response);
+                                      const struct server_response *response);
 
 /* The origin of a request of upstream's; all borrowed. */
 struct question_origin {
@@ -59,15 +59,6 @@ struct question_origin {
     question_answer_taker take_answer;
 };
 
-/* A response to upstream's request. `result` and `error` are JSON text; without both it is an error
- * of the gateway's own. */
-struct question_response {
-    struct str result;
-    struct str error;
-    int error_code;
-    struct str error_message;
-};
-
 /* Whether it is a request that a server may ask a client. */
 bool question_read_kind(struct str request, enum question_kind *kind);
 const char *question_method(enum question_kind kind);
@@ -83,8 +74,6 @@ bool question_take(const struct question_origin *origin, struct str message);
  * server's, JSON text. false: too many are open. */
 bool question_ask_in_call(const struct question_origin *origin, enum question_kind kind,
                           struct str id, struct buffer *own_id);
-/* Sends the server a response to what it has asked, without waiting for its arrival. */
-void question_send(const struct question_origin *origin, struct str body);
 /* The key of the questions of one call. */
 void question_key_of_call(uint64_t call, char key[]);
 /* Upstream's notifications/cancelled: true when it was about a question that was taken. */

@@ -30,12 +30,13 @@ static inline struct kept_question *kept_question_from(void *context)
 bool question_declares_roots(const struct call *call);
 /* The id under which a client got the request, JSON text. */
 void question_write_sent_id(const struct question *question, struct buffer *out);
-/* The response to upstream's request `id`. */
-void question_write_response(struct buffer *body, struct str id,
-                             const struct question_response *response);
-/* Sends it without waiting for its arrival. From any worker. */
+/* A JSON-RPC error object. */
+void question_write_error(struct buffer *error, int code, struct str message);
+/* Sends the server the response, or gives it to the taker of answers. From any worker; `events` as
+ * server_respond() has them, which a taker does not call. */
 void question_respond(struct gateway_worker *worker, const struct kept_question *kept,
-                      const struct question_response *response);
+                      const struct server_response *response, const struct exchange_events *events,
+                      void *context);
 /* Closes the oldest open one that matches; as question_table_close(). */
 struct kept_question *question_close(struct gateway *gateway, struct str key,
                                      const struct question_match *match,

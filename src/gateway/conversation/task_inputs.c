@@ -73,7 +73,7 @@ static const struct broadcast_kind refusal_kind = TASK_BROADCAST_KIND(deliver_re
 /* ---- the client's responses ---- */
 
 static void take_answer(struct gateway_worker *worker, const struct question_asked *asked,
-                        const struct question_response *response)
+                        const struct server_response *response)
 {
     struct str id = asked->id;
     struct buffer text;

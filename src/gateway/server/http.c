@@ -14,6 +14,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/reply_check.h"
@@ -943,11 +944,33 @@ struct exchange *exchange_ask_page(struct call *call, const char *method, struct
     return exchange;
 }
 
-void exchange_notify(struct gateway_worker *worker, const struct sending *sending)
+/* Servers answer such a message with 202 and no body. */
+static void send_bounded(struct gateway_worker *worker, const struct sending *sending,
+                         const struct exchange_events *events, void *context)
 {
-    static const struct exchange_events events = {.reply = nobody_waits};
+    static const struct exchange_events nobody = {.reply = nobody_waits};
     struct sending bounded = *sending;
     bounded.total_ms = 10000;
     bounded.most_bytes = 65536;
-    exchange_send(worker, &bounded, &events, NULL);
+    exchange_send(worker, &bounded, events ? events : &nobody, context);
+}
+
+void exchange_notify(struct gateway_worker *worker, const struct sending *sending)
+{
+    send_bounded(worker, sending, NULL, NULL);
+}
+
+void server_respond(struct gateway_worker *worker, const struct sending *sending, struct str id,
+                    const struct server_response *response, const struct exchange_events *events,
+                    void *context)
+{
+    struct sending whole = *sending;
+    OWNED_BUFFER(body);
+    ASSERT(!response->result.length != !response->error.length);
+    if (response->result.length > 0)
+        jsonrpc_write_result(&body, id, response->result);
+    else
+        jsonrpc_write_error_text(&body, id, response->error);
+    whole.body = buffer_str(&body);
+    send_bounded(worker, &whole, events, context);
 }

@@ -164,6 +164,15 @@ void exchange_set_silence(struct exchange *exchange, int64_t silence_ms);
 
 /* Sends a message whose answer nobody waits for. */
 void exchange_notify(struct gateway_worker *worker, const struct sending *sending);
+/* The response to a request of the server's; JSON texts, of which one is empty. */
+struct server_response {
+    struct str result, error;
+};
+/* Sends it. The server's answer to it goes to `events`; NULL: nobody waits for that. `id`: JSON
+ * text of the server's. */
+void server_respond(struct gateway_worker *worker, const struct sending *sending, struct str id,
+                    const struct server_response *response, const struct exchange_events *events,
+                    void *context);
 
 /* A request of the gateway's own for a call, to the call's source. */
 struct exchange_question {
