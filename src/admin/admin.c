@@ -7,6 +7,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/store/grants.h"
 #include "taskgate/store/replicas.h"
 
@@ -63,16 +64,14 @@ static int most_connections(const struct admin_options *options)
 static void grant_events_tell(void *context, const struct store_reply *reply)
 {
     struct admin *admin = admin_from(context);
-    struct buffer event;
+    OWNED_BUFFER(event);
     if (reply->status != STORE_OK || admin->closed)
         return;
     struct snapshot *snapshot = snapshot_current();
-    buffer_init(&event);
     buffer_append_text(&event, "event: grant\ndata: ");
     grant_json_write(&event, &reply->grants[0], snapshot->config);
     buffer_append_text(&event, "\n\n");
     events_send(admin, buffer_str(&event));
-    buffer_finish(&event);
     snapshot_unref(snapshot);
 }
 

@@ -4,6 +4,7 @@
 #include "pending_reply.h"
 #include "query.h"
 #include "reply.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 
 #define LIMIT_DEFAULT 100
@@ -39,11 +40,9 @@ static void audit_answer_page(void *context, const struct store_reply *reply)
     struct pending_reply *pending = pending_reply_from(context);
     struct http_exchange *exchange = pending_reply_take(pending);
     if (exchange && reply->status == STORE_OK) {
-        struct buffer body;
-        buffer_init(&body);
+        OWNED_BUFFER(body);
         audit_write_page(&body, reply->audit_page, pending->with_arguments);
         reply_json(exchange, 200, &body);
-        buffer_finish(&body);
     } else if (exchange) {
         reply_error(exchange, REPLY_UNAVAILABLE, "the database does not answer, see the log", NULL);
     }

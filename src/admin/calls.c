@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "taskgate/core/log.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/gateway/control.h"
 #include "taskgate/json/text.h"
 
@@ -53,11 +54,9 @@ static bool calls_read_members(struct str body, struct members *members, struct 
 static void calls_answer_created(struct http_exchange *exchange, const struct task *task,
                                  const struct task_view *view)
 {
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     task_json_write(&body, task, view);
     reply_json(exchange, 201, &body);
-    buffer_finish(&body);
 }
 
 static void calls_answer(void *context, const struct control_reply *reply)
@@ -85,7 +84,7 @@ void calls_create(const struct request *request)
 {
     struct members members;
     struct error error = {""};
-    struct buffer source;
+    OWNED_BUFFER(source);
     if (!body_is_json(request, false))
         return;
     if (!calls_read_members(http_body(request->exchange), &members, &error)) {
@@ -97,10 +96,9 @@ void calls_create(const struct request *request)
         return;
     }
     struct pending_reply *pending = pending_reply_create(request);
-    buffer_init(&source);
     json_decode_string(members.source, &source);
     struct ballot_names keys;
-    struct buffer maker = {0};
+    OWNED_BUFFER(maker);
     person_keys(&pending->who->person, &keys);
     ballot_names_write(&maker, &keys);
     ballot_names_finish(&keys);
@@ -114,6 +112,4 @@ void calls_create(const struct request *request)
         .ttl = members.ttl,
     };
     control_call(request->admin->worker, &call, calls_answer, pending);
-    buffer_finish(&maker);
-    buffer_finish(&source);
 }

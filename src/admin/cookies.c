@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 
 #include "site.h"
@@ -62,16 +63,14 @@ static void cookies_write_name(struct buffer *out, const struct config *config, 
 bool cookie_read(const struct http_exchange *exchange, const struct config *config,
                  enum cookie cookie, struct str *value)
 {
-    struct buffer name;
+    OWNED_BUFFER(name);
     size_t found = 0, count = http_header_count(exchange);
-    buffer_init(&name);
     cookies_write_name(&name, config, cookie);
     for (size_t i = 0; i < count; i++) {
         struct http_header header = http_header_at(exchange, i);
         if (str_equal(header.name, STR("cookie")))
             found += cookies_find(header.value, buffer_str(&name), value);
     }
-    buffer_finish(&name);
     return found == 1 && is_value(*value);
 }
 

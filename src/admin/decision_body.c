@@ -8,6 +8,7 @@
 #include "taskgate/config/duration.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 #include "body.h"
@@ -77,10 +78,8 @@ static bool read_duration(struct str value, int64_t *ms)
 {
     struct error ignored;
     size_t length;
-    char *text = json_string_text(value, &length);
-    bool is_good = text && duration_parse(str_slice(text, length), ms, &ignored) && *ms > 0;
-    free(text);
-    return is_good;
+    OWNED char *text = json_string_text(value, &length);
+    return text && duration_parse(str_slice(text, length), ms, &ignored) && *ms > 0;
 }
 
 /* Exactly {"for", "calls"}; behaviour 9.10. */

@@ -10,6 +10,7 @@
 
 #include "taskgate/config/duration.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/gateway/conversation_claim.h"
 #include "taskgate/gateway/edit.h"
 
@@ -66,7 +67,7 @@ static void decisions_refuse(struct http_exchange *exchange, const struct store_
                              const struct pending_reply *pending)
 {
     const char *person = pending->who->person.name;
-    char *message = NULL;
+    OWNED char *message = NULL;
     if (reply->refusal == BALLOT_OWN_CALL)
         message = say_own(pending);
     else if (reply->refusal == BALLOT_NOT_AN_APPROVER)
@@ -97,10 +98,8 @@ static void decisions_refuse(struct http_exchange *exchange, const struct store_
                                 "a grant and without an emergency, where the workflow allows it");
     else
         message = memory_format("%s has no vote here to take back", person);
-    char *path = vote_typed_path(pending, reply);
+    OWNED char *path = vote_typed_path(pending, reply);
     reply_error_at(exchange, vote_error(reply->refusal), message, path);
-    free(path);
-    free(message);
 }
 
 /* ---- the answer ---- */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/policy/pins.h"
@@ -99,9 +100,8 @@ void definitions_list(const struct request *request)
     struct list_query list = {.limit = LIMIT_DEFAULT};
     struct str text = http_query(request->exchange);
     struct error error = {""};
-    struct buffer source, name;
-    buffer_init(&source);
-    buffer_init(&name);
+    OWNED_BUFFER(source);
+    OWNED_BUFFER(name);
     if (!query_each(text, definitions_read_parameter, &list, &error)) {
         reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
     } else if (!query_read(&source, text, "source") || !query_read(&name, text, "name")) {
@@ -116,8 +116,6 @@ void definitions_list(const struct request *request)
             request->admin->store, &list.query,
             (struct store_call){request->admin->loop, definitions_answer_list, pending});
     }
-    buffer_finish(&source);
-    buffer_finish(&name);
 }
 
 /* ---- accepting ---- */

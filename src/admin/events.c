@@ -13,6 +13,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 #include "taskgate/store/replicas.h"
 
@@ -83,8 +84,7 @@ static void events_write_event(struct stream *stream, const struct feed_event *e
                                struct config *config)
 {
     const struct task_view view = {config, stream->who, stream->admin->worker};
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_format(&text,
                          "event: %s\nid: %" PRId64 "\ndata: ", stream->has_rows ? "row" : "task",
                          event->number);
@@ -94,7 +94,6 @@ static void events_write_event(struct stream *stream, const struct feed_event *e
         task_json_write(&text, event->task, &view);
     buffer_append(&text, STR("\n\n"));
     http_stream_write(stream->exchange, buffer_str(&text));
-    buffer_finish(&text);
 }
 
 /* Whether the reader may still read: the person, by the same credentials, on this connection. */

@@ -10,6 +10,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/store/replicas.h"
 #include "taskgate/task/task.h"
 #include "taskgate/telemetry/task_trace.h"
@@ -118,13 +119,12 @@ static void count_decision(const struct task *task)
 static void write_span(const struct task *task)
 {
     struct task_trace trace;
-    struct buffer name = {0};
+    OWNED_BUFFER(name);
     if (!task_trace_read(&trace, str_from(task->trace)))
         return;
     const struct span_parent parent = {.context = &trace.create, .state = str_from(trace.state)};
     buffer_append_format(&name, "approval %s", task->tool);
     struct span *span = span_start(SPAN_INTERNAL, buffer_str(&name), &parent);
-    buffer_finish(&name);
     span_set_id(span, trace.wait.span_id);
     span_set_times(span, task->created_ms, task->updated_ms);
     span_add_link(span, &trace.create);

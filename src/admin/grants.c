@@ -5,6 +5,7 @@
 
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/store/grants.h"
 
 #include "decision_body.h"
@@ -45,9 +46,8 @@ void grants_list(const struct request *request)
 
 static void answer_conflict(struct http_exchange *exchange, const struct store_grant *grant)
 {
-    char *message = memory_format("the grant has ended already: %s", grant->end_cause);
+    OWNED char *message = memory_format("the grant has ended already: %s", grant->end_cause);
     reply_error(exchange, REPLY_CONFLICT, message, "ended");
-    free(message);
 }
 
 static void answer_revoked(void *context, const struct store_reply *reply)

@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "taskgate/core/assert.h"
-#include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/notify/brief.h"
 #include "taskgate/task/task.h"
@@ -249,9 +249,8 @@ static bool inbox_has_text(const struct inbox *inbox, const struct task *task)
 {
     const char *const texts[] = {task->id, task->tool, task->source, task->principal,
                                  task->workflow};
-    struct buffer all;
+    OWNED_BUFFER(all);
     struct brief brief;
-    buffer_init(&all);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         buffer_append_text(&all, texts[i]);
         buffer_append_char(&all, '\n');
@@ -263,9 +262,7 @@ static bool inbox_has_text(const struct inbox *inbox, const struct task *task)
         buffer_append(&all, brief.arguments);
     }
     buffer_append_char(&all, '\0');
-    bool has = search_finds(all.bytes, inbox->query.text);
-    buffer_finish(&all);
-    return has;
+    return search_finds(all.bytes, inbox->query.text);
 }
 
 static bool is_of_stack(const struct inbox *inbox, const struct task *task)
@@ -326,17 +323,15 @@ static struct entry *add_entry(struct inbox *inbox)
 /* The row of the task's stack. */
 static struct entry *inbox_entry_of(struct inbox *inbox, const struct task *task, struct str risk)
 {
-    struct buffer name;
+    OWNED_BUFFER(name);
     if (inbox->query.stack.length > 0)
         return add_entry(inbox);
-    buffer_init(&name);
     row_json_name(&name, task, risk);
     struct entry *entry = map_get(inbox->stacks, buffer_str(&name));
     if (!entry) {
         entry = add_entry(inbox);
         map_put(inbox->stacks, buffer_str(&name), entry);
     }
-    buffer_finish(&name);
     return entry;
 }
 
@@ -418,12 +413,10 @@ static void inbox_write_page(const struct inbox *inbox, struct buffer *body)
 static void inbox_answer_page(struct inbox *inbox)
 {
     struct http_exchange *exchange = pending_reply_take(inbox->pending);
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     inbox_write_page(inbox, &body);
     if (exchange)
         reply_json(exchange, 200, &body);
-    buffer_finish(&body);
     inbox_destroy(inbox);
 }
 
@@ -448,11 +441,9 @@ static void inbox_take_whole(void *context, const struct store_reply *reply)
     }
     if (reply->status == STORE_OK) {
         struct task *listed = inbox->entries[inbox->checked]->first;
-        struct buffer brief;
-        buffer_init(&brief);
+        OWNED_BUFFER(brief);
         brief_write(&brief, reply->task, inbox->view.config);
         task_set_text(&listed->brief, buffer_str(&brief));
-        buffer_finish(&brief);
     }
     inbox->checked++;
     check_rows(inbox);

@@ -8,6 +8,7 @@
 
 #include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
@@ -50,8 +51,7 @@ static void many_decisions_destroy(struct many *many)
 static void many_decisions_answer(struct many *many)
 {
     struct http_exchange *exchange = pending_reply_take(many->pending);
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     buffer_append_text(&body, "{\"results\":[");
     for (size_t i = 0; i < many->count; i++) {
         const struct item *item = &many->items[i];
@@ -67,7 +67,6 @@ static void many_decisions_answer(struct many *many)
     buffer_append_text(&body, "]}");
     if (exchange)
         reply_json(exchange, 200, &body);
-    buffer_finish(&body);
     pending_reply_destroy(many->pending);
     many_decisions_destroy(many);
 }

@@ -5,6 +5,7 @@
 
 #include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 #include "query.h"
 #include "reply.h"
@@ -95,11 +96,10 @@ void pending_reply_with_task_as(struct http_exchange *exchange, int status,
     case STORE_CONFLICT: {
         ASSERT(reply->task);
         const char *state = task_state_name(reply->task->state);
-        char *message =
+        OWNED char *message =
             memory_format("the task is %s%s%s and can no longer be decided that way", state,
                           *reply->task->decided_by ? ", decided by " : "", reply->task->decided_by);
         reply_error(exchange, REPLY_CONFLICT, message, state);
-        free(message);
         break;
     }
     case STORE_REFUSED: /* a vote, which has answers of its own */
@@ -122,8 +122,7 @@ void pending_reply_with_page(struct pending_reply *pending, const struct store_r
                              const struct pending_page *page)
 {
     struct http_exchange *exchange = pending_reply_take(pending);
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     buffer_append_format(&body, "{\"%s\":[", page->name);
     for (size_t i = 0; i < page->count; i++) {
         if (i > 0)
@@ -143,6 +142,5 @@ void pending_reply_with_page(struct pending_reply *pending, const struct store_r
         reply_json(exchange, 200, &body);
     else if (exchange)
         pending_reply_with_task(exchange, reply, pending);
-    buffer_finish(&body);
     pending_reply_destroy(pending);
 }

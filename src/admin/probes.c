@@ -10,6 +10,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/notify/notify.h"
 #include "taskgate/store/replicas.h"
 
@@ -66,12 +67,10 @@ static void idle_client_gone(void *context)
 
 static void idle_answer(struct idle_wait *wait, bool is_idle)
 {
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     buffer_append_format(&body, "{\"idle\":%s}", is_idle ? "true" : "false");
     http_on_gone(wait->exchange, NULL, NULL);
     reply_json(wait->exchange, 200, &body);
-    buffer_finish(&body);
     idle_destroy(wait);
 }
 
@@ -95,14 +94,12 @@ static void idle_look(void *context)
 
 static bool idle_read_seconds(struct str query, uint64_t *seconds, struct error *error)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     *seconds = 0;
     bool is_good = query_parse_single(&text, query, "wait", error);
     if (is_good && text.length > 0 &&
         (!str_to_u64(buffer_str(&text), seconds) || *seconds > WAIT_MOST_S))
         is_good = error_set(error, "wait is not a number of seconds from 0 to %d", WAIT_MOST_S);
-    buffer_finish(&text);
     return is_good;
 }
 
@@ -142,14 +139,12 @@ static double uptime_seconds(const struct admin *admin)
 
 void probes_health(const struct request *request)
 {
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     buffer_append_format(&body,
                          "{\"status\":\"healthy\",\"version\":\"" TASKGATE_VERSION
                          "\",\"uptime_seconds\":%.0f}",
                          uptime_seconds(request->admin));
     reply_json(request->exchange, 200, &body);
-    buffer_finish(&body);
 }
 
 /* ---- readiness ---- */
@@ -202,8 +197,7 @@ void probes_ready(const struct request *request)
     bool store = store_condition(admin->store) == STORE_WORKS;
     bool upstream = admin->upstream_reachable && admin->upstream_reachable(admin->context);
     const char *reason = reason_of(admin);
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     buffer_append_format(&body,
                          "{\"status\":\"%s\",\"checks\":{\"config_loaded\":true,\"store\":%s,"
                          "\"upstream_reachable\":%s",
@@ -227,7 +221,6 @@ void probes_ready(const struct request *request)
     }
     buffer_append_char(&body, '}');
     reply_json(request->exchange, reason ? 503 : 200, &body);
-    buffer_finish(&body);
 }
 
 void probes_metrics(const struct request *request)
@@ -236,12 +229,10 @@ void probes_metrics(const struct request *request)
     metrics_set(METRIC_UPTIME, uptime_seconds(request->admin), NULL);
     metrics_set(METRIC_TASKS_PENDING, (double)store_pending_count(request->admin->store),
                 METRIC_LABELS(STR("approval")));
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     metrics_write(&body, open_metrics);
     reply_text(request->exchange, 200,
                open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                             : "text/plain; version=0.0.4; charset=utf-8",
                buffer_str(&body));
-    buffer_finish(&body);
 }

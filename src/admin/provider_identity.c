@@ -8,6 +8,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
@@ -67,10 +68,9 @@ static void add_userinfo(struct inquiry *inquiry, const struct identity *more)
         merged.groups = more->groups;
         note_groups(&merged);
     }
-    char *claims = sessions_write_claims(&merged);
+    OWNED char *claims = sessions_write_claims(&merged);
     struct identity *whole =
         identity_create(str_from(claims), token->issuer, &sessions_kept_shape, token->until_ms);
-    free(claims);
     identity_unref(inquiry->identity);
     inquiry->identity = whole;
 }
@@ -101,7 +101,7 @@ static void on_userinfo(void *context, const struct fetch_answer *answer)
 
 static void ask_userinfo(struct inquiry *inquiry)
 {
-    char *bearer = memory_format("Bearer %s", inquiry->access_token);
+    OWNED char *bearer = memory_format("Bearer %s", inquiry->access_token);
     const struct http_header header = {STR("authorization"), str_from(bearer)};
     const struct fetch_request request = {.method = "GET",
                                           .url = inquiry->metadata->userinfo_endpoint,
@@ -110,7 +110,6 @@ static void ask_userinfo(struct inquiry *inquiry)
     inquiry->fetch = fetch_start(issuers_fetcher(inquiry->provider->issuers), &request,
                                  inquiry->provider->loop, on_userinfo, inquiry);
     explicit_bzero(bearer, strlen(bearer));
-    free(bearer);
 }
 
 /* ---- verifying ---- */
@@ -202,7 +201,7 @@ static void provider_identity_redeem(struct inquiry *inquiry)
         inquiry_finish(inquiry, PROVIDER_UNAVAILABLE);
         return;
     }
-    char *callback = memory_format("%s/login/callback", config->public_url);
+    OWNED char *callback = memory_format("%s/login/callback", config->public_url);
     const struct oauth_client client = {
         .id = config->oidc.client_id,
         .secret = config->oidc.client_secret,
@@ -218,7 +217,6 @@ static void provider_identity_redeem(struct inquiry *inquiry)
         oauth_post(issuers_fetcher(inquiry->provider->issuers), inquiry->metadata->token_endpoint,
                    &client, parameters, sizeof parameters / sizeof *parameters,
                    inquiry->provider->loop, on_redeemed, inquiry);
-    free(callback);
 }
 
 void provider_redeem(struct provider *provider, struct snapshot *snapshot, struct str code,

@@ -9,6 +9,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 
 /* Strangers who reach the port are refused too: that must not fill the log. */
 #define TELL_EVERY_MS 10000
@@ -83,10 +84,10 @@ static void refusals_record(struct admin *admin, struct kind *kind, const struct
         kind->unrecorded++;
         return;
     }
-    char *reason = kind->unrecorded == 0
-                       ? memory_copy_text(refusal->reason)
-                       : memory_format("%s (and %lld more since the last row)", refusal->reason,
-                                       (long long)kind->unrecorded);
+    OWNED char *reason = kind->unrecorded == 0
+                             ? memory_copy_text(refusal->reason)
+                             : memory_format("%s (and %lld more since the last row)",
+                                             refusal->reason, (long long)kind->unrecorded);
     const struct store_audit_note note = {
         .event = refusal->via ? "operator_refused" : "sign_in_refused",
         .person = refusal->person,
@@ -96,7 +97,6 @@ static void refusals_record(struct admin *admin, struct kind *kind, const struct
     store_audit_note(admin->store, &note, (struct store_call){admin->loop, NULL, NULL});
     kind->recorded_ms = now_ms;
     kind->unrecorded = 0;
-    free(reason);
 }
 
 void refusals_note(struct admin *admin, const struct refusal *refusal)

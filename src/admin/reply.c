@@ -7,6 +7,7 @@
 
 #include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 
 #define RETRY_AFTER_S "60"
@@ -130,14 +131,12 @@ void reply_json(struct http_exchange *exchange, int status, const struct buffer 
 static void send_error(struct http_exchange *exchange, enum reply_error error, const char *message,
                        const char *member, struct http_header extra)
 {
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     buffer_append_format(&body, "{\"error\":{\"code\":\"%s\",\"message\":", errors[error].code);
     buffer_append_json_string(&body, str_from(message));
     buffer_append_text(&body, member);
     buffer_append(&body, STR("}}"));
     reply_respond(exchange, errors[error].status, "application/json", buffer_str(&body), extra);
-    buffer_finish(&body);
 }
 
 int reply_error_status(enum reply_error error)
@@ -161,21 +160,18 @@ void reply_error(struct http_exchange *exchange, enum reply_error error, const c
     if (error == REPLY_INVALID_TOKEN)
         extra = (struct http_header){STR("www-authenticate"),
                                      STR(CHALLENGE ", error=\"invalid_token\"")};
-    char *member = state ? memory_format(",\"state\":\"%s\"", state) : memory_copy_text("");
+    OWNED char *member = state ? memory_format(",\"state\":\"%s\"", state) : memory_copy_text("");
     send_error(exchange, error, message, member, extra);
-    free(member);
 }
 
 void reply_error_at(struct http_exchange *exchange, enum reply_error error, const char *message,
                     const char *path)
 {
-    struct buffer member;
-    buffer_init(&member);
+    OWNED_BUFFER(member);
     if (path)
         json_add_text(&member, "path", path);
     buffer_append_char(&member, '\0');
     send_error(exchange, error, message, member.bytes, (struct http_header){STR_EMPTY, STR_EMPTY});
-    buffer_finish(&member);
 }
 
 void reply_refusal(struct http_exchange *exchange, enum reply_error error, const char *message,
@@ -204,8 +200,7 @@ static void reply_append_escaped(struct buffer *out, struct str text)
 void reply_notice(struct http_exchange *exchange, int status, const char *title,
                   const char *message)
 {
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     buffer_append_text(&body, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
                               "<title>taskgate</title><meta name=\"viewport\" "
                               "content=\"width=device-width, initial-scale=1\">"
@@ -217,7 +212,6 @@ void reply_notice(struct http_exchange *exchange, int status, const char *title,
     buffer_append_text(&body, "</p><p><a href=\"/\">Back to the page</a></p></section></main>"
                               "</body></html>\n");
     reply_text(exchange, status, "text/html; charset=utf-8", buffer_str(&body));
-    buffer_finish(&body);
 }
 
 void reply_redirect(struct http_exchange *exchange, struct str location,

@@ -10,6 +10,7 @@
 #include "taskgate/config/duration.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/gateway/control.h"
 
 #include "client_certificate.h"
@@ -189,14 +190,12 @@ static void results_on_read(void *context, const struct store_reply *reply)
 
 static bool read_wait(struct str query, int64_t *wait_ms, struct error *error)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     *wait_ms = 0;
     bool is_good = query_parse_single(&text, query, "wait", error) &&
                    (text.length == 0 || duration_parse(buffer_str(&text), wait_ms, error));
     if (is_good && *wait_ms > WAIT_MAX_MS)
         is_good = error_set(error, "wait is longer than 5m");
-    buffer_finish(&text);
     return is_good;
 }
 

@@ -10,6 +10,7 @@
 #include "taskgate/core/digest.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 #include "client_certificate.h"
 #include "cookies.h"
@@ -295,8 +296,7 @@ static const struct route *find_route(const struct http_exchange *exchange, stru
 
 static void refuse_method(struct http_exchange *exchange, const struct route *route)
 {
-    struct buffer methods;
-    buffer_init(&methods);
+    OWNED_BUFFER(methods);
     buffer_append_text(&methods, route->method);
     for (const struct route *other = route + 1;
          route != &page_route && other < routes + ROUTE_COUNT; other++) {
@@ -305,7 +305,6 @@ static void refuse_method(struct http_exchange *exchange, const struct route *ro
     }
     buffer_append_char(&methods, '\0');
     reply_method_not_allowed(exchange, methods.bytes);
-    buffer_finish(&methods);
 }
 
 /* A token in a URL ends up in logs and histories; the answer says so. */

@@ -2,6 +2,7 @@
 #include "row_json.h"
 
 #include "taskgate/core/digest.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/gateway/gateway.h"
 #include "taskgate/json/members.h"
 #include "taskgate/notify/brief.h"
@@ -22,12 +23,10 @@ void row_json_name(struct buffer *out, const struct task *task, struct str risk)
 void row_json_key(const struct task *task, char key[DIGEST_HEX_BYTES])
 {
     char plain[DIGEST_HEX_BYTES];
-    struct buffer name;
-    buffer_init(&name);
+    OWNED_BUFFER(name);
     row_json_name(&name, task, brief_risk(task).risk);
     digest_sha256_hex(buffer_str(&name), plain);
     digest_keyed_hex(plain, key);
-    buffer_finish(&name);
 }
 
 /* The digest of a hidden value would tell it to somebody who tries all values. */
@@ -44,10 +43,9 @@ static void add_request_digest(struct buffer *out, const struct task *task, bool
 static void add_members(struct buffer *out, const struct task *task, const struct row_stack *stack,
                         const struct task_view *view)
 {
-    struct buffer made;
+    OWNED_BUFFER(made);
     struct brief brief;
     bool is_current = brief_is_current(task, view->config);
-    buffer_init(&made);
     if (!is_current)
         brief_write(&made, task, view->config);
     brief_read(&brief, is_current ? str_from(task->brief) : buffer_str(&made));
@@ -61,7 +59,6 @@ static void add_members(struct buffer *out, const struct task *task, const struc
     buffer_append_char(out, ',');
     buffer_append(out, brief.members);
     add_request_digest(out, task, brief.has_hidden);
-    buffer_finish(&made);
     json_add_time(out, "createdAt", task->created_ms);
     json_add_time(out, "decideBy", task->decide_by_ms);
     vote_json_add_row(out, task, view);

@@ -7,6 +7,7 @@
 
 #include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 
 #define NONCE_BYTES 12
@@ -51,12 +52,11 @@ static struct key derive(struct str secret)
 {
     struct key key = {{0}};
     char hex[DIGEST_HEX_BYTES];
-    char *input = memory_format(LABEL "%.*s", STR_ARGS(secret));
+    OWNED char *input = memory_format(LABEL "%.*s", STR_ARGS(secret));
     digest_sha256_hex(str_from(input), hex);
     read_hex(str_from(hex), key.bytes);
     explicit_bzero(input, strlen(input));
     explicit_bzero(hex, sizeof hex);
-    free(input);
     return key;
 }
 

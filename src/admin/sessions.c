@@ -7,6 +7,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
@@ -25,8 +26,7 @@ const struct identity_shape sessions_kept_shape = {
 
 static char *write_claims(const struct identity *identity, const char *sealed_token)
 {
-    struct buffer out;
-    buffer_init(&out);
+    OWNED_BUFFER(out);
     buffer_append_char(&out, '{');
     json_add_text(&out, "sub", identity->subject);
     if (sealed_token)
@@ -147,7 +147,7 @@ void sessions_begin(struct admin *admin, const struct config *config, const char
                     void *context)
 {
     bool is_kept = strlen(token) <= TOKEN_MAX_BYTES;
-    char *sealed = is_kept ? seal_close(str_from(cookie), str_from(token)) : NULL;
+    OWNED char *sealed = is_kept ? seal_close(str_from(cookie), str_from(token)) : NULL;
     char digest[65], *claims = write_claims(who->identity, sealed);
     int64_t now_ms = clock_now_ms();
     digest_sha256_hex(str_from(cookie), digest);
@@ -160,7 +160,6 @@ void sessions_begin(struct admin *admin, const struct config *config, const char
         .until_ms = now_ms + config->oidc.max_age_ms,
     };
     store_sign_in_put(admin->store, &sign_in, changing(admin, callback, context));
-    free(sealed);
     free(claims);
 }
 

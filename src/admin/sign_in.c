@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/state_seal.h"
 #include "taskgate/json/members.h"
 
@@ -59,16 +59,14 @@ struct attempt {
 static void attempt_begin(struct attempt *attempt, const struct state_keys *keys, struct str cookie,
                           struct buffer *state)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     cookie_make_value(attempt->nonce);
     cookie_make_value(attempt->verifier);
-    buffer_init(&text);
     buffer_append_format(&text, "%s%s%" PRId64, attempt->nonce, attempt->verifier,
                          clock_now_ms() + ATTEMPT_LIFE_MS);
     if (!state_seal(keys, PREFIX, cookie, buffer_str(&text), state))
         memory_exhausted(); /* nothing else can be missing */
     explicit_bzero(text.bytes, text.length);
-    buffer_finish(&text);
 }
 
 static bool attempts_read_text(struct attempt *attempt, struct str text)
@@ -89,13 +87,11 @@ static bool attempts_read_text(struct attempt *attempt, struct str text)
 static bool attempt_read(struct attempt *attempt, const struct state_keys *keys, struct str cookie,
                          struct str state)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     bool is_good = state_unseal(keys, PREFIX, cookie, state, &text) &&
                    attempts_read_text(attempt, buffer_str(&text));
     if (text.length > 0)
         explicit_bzero(text.bytes, text.length);
-    buffer_finish(&text);
     return is_good;
 }
 
@@ -217,15 +213,13 @@ static void sign_in_add_parameter(struct buffer *url, const char *name, struct s
 
 static void add_scopes(struct buffer *url, const struct config_strings *scopes)
 {
-    struct buffer joined;
-    buffer_init(&joined);
+    OWNED_BUFFER(joined);
     for (size_t i = 0; i < scopes->count; i++) {
         if (i > 0)
             buffer_append_char(&joined, ' ');
         buffer_append_text(&joined, scopes->items[i]);
     }
     sign_in_add_parameter(url, "scope", buffer_str(&joined));
-    buffer_finish(&joined);
 }
 
 static void sign_in_write_address(struct buffer *url, const char *authorization,
@@ -233,7 +227,7 @@ static void sign_in_write_address(struct buffer *url, const char *authorization,
                                   struct str state)
 {
     char challenge[DIGEST_BASE64URL_BYTES];
-    char *callback = memory_format("%s" CALLBACK_PATH, config->public_url);
+    OWNED char *callback = memory_format("%s" CALLBACK_PATH, config->public_url);
     digest_sha256_base64url(str_from(attempt->verifier), challenge);
     buffer_append_text(url, authorization);
     sign_in_add_parameter(url, "response_type", STR("code"));
@@ -244,23 +238,19 @@ static void sign_in_write_address(struct buffer *url, const char *authorization,
     sign_in_add_parameter(url, "nonce", str_from(attempt->nonce));
     sign_in_add_parameter(url, "code_challenge", str_from(challenge));
     sign_in_add_parameter(url, "code_challenge_method", STR("S256"));
-    free(callback);
 }
 
 static void send_to_provider(struct step *step, const char *authorization)
 {
     const struct config *config = step->snapshot->config;
-    struct buffer url, cookie;
+    OWNED_BUFFER(url);
+    OWNED_BUFFER(cookie);
     struct http_exchange *exchange = take_exchange(step);
-    buffer_init(&url);
-    buffer_init(&cookie);
     attempt_begin(&step->attempt, step->admin->state_keys, str_from(step->cookie), &step->state);
     sign_in_write_address(&url, authorization, config, &step->attempt, buffer_str(&step->state));
     cookie_write(&cookie, config, COOKIE_ATTEMPT, step->cookie, ATTEMPT_LIFE_MS / 1000);
     buffer_append_char(&cookie, '\0');
     reply_redirect(exchange, buffer_str(&url), (const char *const[2]){cookie.bytes, NULL});
-    buffer_finish(&cookie);
-    buffer_finish(&url);
     destroy_step(step);
 }
 
@@ -308,13 +298,12 @@ static void sign_in_on_stored(void *context, bool is_stored)
     log_info("Operator signed in", LOG_TEXT("person", step->who->person.name),
              LOG_TEXT("name", step->who->name), LOG_TEXT("subject", step->who->person.subject));
     if (exchange) {
-        char *home = memory_format("%s/", config->public_url);
+        OWNED char *home = memory_format("%s/", config->public_url);
         buffer_init(&cookie);
         cookie_write(&cookie, config, COOKIE_SESSION, step->cookie, config->oidc.max_age_ms / 1000);
         buffer_append_char(&cookie, '\0');
         reply_redirect(exchange, str_from(home), (const char *const[2]){cookie.bytes, NULL});
         buffer_finish(&cookie);
-        free(home);
     }
     destroy_step(step);
 }
@@ -435,8 +424,7 @@ void sign_in_return(const struct request *request)
 void sign_in_describe(const struct request *request)
 {
     const struct config_oidc *oidc = &request->snapshot->config->oidc;
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     buffer_append_char(&body, '{');
     if (oidc->is_on) {
         json_add_text(&body, "issuer", oidc->issuer);
@@ -450,7 +438,6 @@ void sign_in_describe(const struct request *request)
     }
     buffer_append_char(&body, '}');
     reply_json(request->exchange, 200, &body);
-    buffer_finish(&body);
 }
 
 /* ---- the end of a session ---- */
@@ -480,8 +467,8 @@ static void sign_out_forget_exchange(void *context)
 static void write_provider(struct buffer *url, const struct leave *leave, const char *end_session)
 {
     const struct config *config = leave->snapshot->config;
-    char *token = sessions_open_token(leave->who, str_from(leave->cookie));
-    char *home = memory_format("%s/", config->public_url);
+    OWNED char *token = sessions_open_token(leave->who, str_from(leave->cookie));
+    OWNED char *home = memory_format("%s/", config->public_url);
     bool has_query = strchr(end_session, '?') != NULL;
     buffer_append_format(url, "%s%cclient_id=", end_session, has_query ? '&' : '?');
     query_encode(url, str_from(config->oidc.client_id));
@@ -493,18 +480,15 @@ static void write_provider(struct buffer *url, const struct leave *leave, const 
         query_encode(url, str_from(token));
         explicit_bzero(token, strlen(token));
     }
-    free(token);
-    free(home);
 }
 
 /* {"location": where the browser goes next}. */
 static void sign_out_answer(struct leave *leave, const char *end_session)
 {
     const struct config *config = leave->snapshot->config;
-    struct buffer body, location, cookie;
-    buffer_init(&body);
-    buffer_init(&location);
-    buffer_init(&cookie);
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(location);
+    OWNED_BUFFER(cookie);
     if (end_session)
         write_provider(&location, leave, end_session);
     else
@@ -517,9 +501,6 @@ static void sign_out_answer(struct leave *leave, const char *end_session)
     buffer_append_char(&body, '}');
     http_on_gone(leave->exchange, NULL, NULL);
     reply_json_with_cookie(leave->exchange, 200, &body, cookie.bytes);
-    buffer_finish(&cookie);
-    buffer_finish(&location);
-    buffer_finish(&body);
 }
 
 static void sign_out_end(struct leave *leave)

@@ -13,6 +13,7 @@
 #include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/notify/channel_key.h"
 #include "taskgate/notify/redact.h"
@@ -68,13 +69,11 @@ static void answer_line(struct pressed *pressed, struct http_exchange *exchange,
         if (exchange)
             slack_interactions_answer_done(exchange);
     } else if (exchange) {
-        struct buffer body;
-        buffer_init(&body);
+        OWNED_BUFFER(body);
         buffer_append_text(&body, "{\"response_action\":\"errors\",\"errors\":{");
         json_add_text(&body, beside_typed ? "typed" : "reason", text);
         buffer_append_text(&body, "}}");
         reply_json(exchange, 200, &body);
-        buffer_finish(&body);
     }
 }
 
@@ -101,9 +100,8 @@ static const char *line_of(enum ballot_refusal refusal)
 static char *slack_interactions_label_of(const struct task *task, const struct config *config)
 {
     struct typed_value asked;
-    struct buffer arguments;
+    OWNED_BUFFER(arguments);
     char *label;
-    buffer_init(&arguments);
     redact_write(&arguments, str_from(*task->arguments ? task->arguments : "{}"), config,
                  task->workflow);
     typed_find(&asked, task, buffer_str(&arguments));
@@ -115,7 +113,6 @@ static char *slack_interactions_label_of(const struct task *task, const struct c
     else
         label = memory_format("Type the value of %.*s", STR_ARGS(path));
     typed_finish(&asked);
-    buffer_finish(&arguments);
     return label;
 }
 
@@ -126,16 +123,15 @@ static void slack_interactions_ask(const struct pressed *pressed, const struct t
     bool is_approval = pressed->press.verb == BALLOT_APPROVE;
     struct ballot_terms terms;
     ballot_terms_read(&terms, str_from(task->terms));
-    char *label = is_approval && typed_is_asked(task)
-                      ? slack_interactions_label_of(task, pending->snapshot->config)
-                      : NULL;
+    OWNED char *label = is_approval && typed_is_asked(task)
+                            ? slack_interactions_label_of(task, pending->snapshot->config)
+                            : NULL;
     const struct slack_asked asked = {
         .reason = is_approval ? terms.approve_needs_reason : terms.reject_needs_reason,
         .typed = label,
     };
     slack_ask(pending->admin->slack, pressed->notify, &pressed->press, &asked);
     ballot_terms_finish(&terms);
-    free(label);
 }
 
 static void slack_interactions_on_vote(void *context, const struct store_reply *reply)
@@ -312,9 +308,8 @@ static void slack_interactions_begin(struct pressed *pressed, const struct reque
 static void digest_signature(const struct request *request, char key[DIGEST_HEX_BYTES])
 {
     struct str signature = http_header(request->exchange, "x-slack-signature");
-    char *text = memory_format("slack press %.*s", STR_ARGS(signature));
+    OWNED char *text = memory_format("slack press %.*s", STR_ARGS(signature));
     digest_sha256_hex(str_from(text), key);
-    free(text);
 }
 
 void slack_interactions_take(const struct request *request)

@@ -5,6 +5,7 @@
 
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 #include "pending_reply.h"
 #include "vote.h"
@@ -57,7 +58,7 @@ static void slack_votes_tell(const struct reaction_vote *vote)
 
 static void slack_votes_on_vote(void *context, const struct store_reply *reply)
 {
-    struct reaction_vote *vote = vote_from(context);
+    OWNED struct reaction_vote *vote = vote_from(context);
     if (reply->status == STORE_OK)
         vote_note(vote->pending, reply->task);
     else
@@ -71,7 +72,6 @@ static void slack_votes_on_vote(void *context, const struct store_reply *reply)
     free(vote->channel);
     free(vote->ts);
     MAGIC_CLEAR(vote);
-    free(vote);
 }
 
 void slack_votes_decide(void *context, const struct slack_wish *wish, slack_wish_done done,

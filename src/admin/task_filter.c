@@ -7,6 +7,7 @@
 #include "taskgate/core/digest.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/notify/redact.h"
 #include "taskgate/notify/shown.h"
 
@@ -34,8 +35,7 @@ void task_filter_digest(const struct task *task, char digest[TASK_FILTER_DIGEST_
     const char *const parts[] = {task->owner, task->source, task->tool, task->definition_digest,
                                  *task->request_digest ? task->request_digest
                                                        : task->arguments_digest};
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         buffer_append_text(&text, parts[i]);
         buffer_append_char(&text, '\0');
@@ -43,7 +43,6 @@ void task_filter_digest(const struct task *task, char digest[TASK_FILTER_DIGEST_
     char plain[DIGEST_HEX_BYTES];
     digest_sha256_hex(buffer_str(&text), plain);
     digest_keyed_hex(plain, digest);
-    buffer_finish(&text);
 }
 
 /* Only what operators see: else somebody could guess a hidden value by searching for it. */
@@ -51,8 +50,7 @@ static bool task_filter_has_text(const struct filter *filter, const struct task 
 {
     const char *const texts[] = {task->id,   task->tool,       task->source, task->principal,
                                  task->rule, task->decided_by, task->reason, task->workflow};
-    struct buffer all;
-    buffer_init(&all);
+    OWNED_BUFFER(all);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         buffer_append_text(&all, texts[i]);
         buffer_append_char(&all, '\n');
@@ -60,16 +58,12 @@ static bool task_filter_has_text(const struct filter *filter, const struct task 
     size_t start = all.length;
     redact_write(&all, str_from(*task->arguments ? task->arguments : "{}"), filter->config,
                  task->workflow);
-    struct buffer summary;
-    buffer_init(&summary);
+    OWNED_BUFFER(summary);
     shown_write_summary(&summary, task, str_slice(all.bytes + start, all.length - start));
     buffer_append_char(&all, '\n');
     buffer_append(&all, buffer_str(&summary));
-    buffer_finish(&summary);
     buffer_append_char(&all, '\0');
-    bool has = search_finds(all.bytes, str_from(filter->text));
-    buffer_finish(&all);
-    return has;
+    return search_finds(all.bytes, str_from(filter->text));
 }
 
 static bool is_of_group(const struct filter *filter, const struct task *task)
@@ -119,13 +113,12 @@ static bool accepts(void *context, const struct task *task)
 
 static void task_filter_release(void *context)
 {
-    struct filter *filter = filter_from(context);
+    OWNED struct filter *filter = filter_from(context);
     free(filter->text);
     free(filter->digest);
     person_finish(&filter->voter);
     config_unref(filter->config);
     MAGIC_CLEAR(filter);
-    free(filter);
 }
 
 void task_filter_add(struct task_list_query *query, const struct task_view *view)

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 
 #include "taskgate/config/config.h"
-#include "taskgate/core/buffer.h"
 #include "taskgate/core/digest.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/gateway/gateway.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -110,13 +110,11 @@ static void add_answer_of(struct buffer *out, const struct task *task)
 static bool add_definition(struct buffer *out, const struct task *task,
                            const struct task_view *view)
 {
-    struct buffer now;
-    buffer_init(&now);
+    OWNED_BUFFER(now);
     bool has_changed = view->worker && gateway_definition_changed(view->worker, task, &now);
     json_add_key(out, "definitionChanged");
     buffer_append_text(out, has_changed ? "true" : "false");
     json_add_value(out, "toolNow", has_changed ? buffer_str(&now) : STR("null"));
-    buffer_finish(&now);
     return has_changed;
 }
 
@@ -232,8 +230,7 @@ static void shown_json_add(struct buffer *out, const struct task *task, const st
 void task_json_write(struct buffer *out, const struct task *task, const struct task_view *view)
 {
     const struct config *config = view->config;
-    struct buffer arguments;
-    buffer_init(&arguments);
+    OWNED_BUFFER(arguments);
     bool is_hidden = task_json_redact(&arguments, task->arguments, task, config);
     buffer_append_format(out, "{\"id\":\"%s\"", task->id);
     json_add_text(out, "state", task_state_name(task->state));
@@ -268,7 +265,6 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     json_add_key(out, "grant");
     buffer_append_text(out, *task->grant ? task->grant : "null");
     shown_json_add(out, task, config, buffer_str(&arguments));
-    buffer_finish(&arguments);
     bool has_changed = add_definition(out, task, view);
     vote_json_add(out, task, view, has_changed);
     if (view->with_history)

@@ -1,6 +1,7 @@
 /* Reading tasks: one, or a page of them. */
 #include "internal.h"
 
+#include "taskgate/core/owned.h"
 #include "taskgate/store/tally.h"
 
 #include "pending_reply.h"
@@ -83,11 +84,9 @@ static void tasks_answer_list(void *context, const struct store_reply *reply)
     struct http_exchange *exchange = pending_reply_take(pending);
     if (exchange && reply->status == STORE_OK) {
         const struct task_view view = pending_reply_view(pending);
-        struct buffer body;
-        buffer_init(&body);
+        OWNED_BUFFER(body);
         tasks_write_list(&body, reply, &view, pending->order);
         reply_json(exchange, 200, &body);
-        buffer_finish(&body);
     } else if (exchange) {
         pending_reply_with_task(exchange, reply, pending);
     }

@@ -7,6 +7,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/notify/redact.h"
 #include "taskgate/notify/typed.h"
 
@@ -59,10 +60,9 @@ bool vote_may_decide(const struct pending_reply *pending, const struct task *tas
     if (vote_judge(pending, task) != BALLOT_ACCEPTED)
         return false;
     voter_read_ballot(pending->snapshot->config, task, &ballot);
-    struct ballot_need *missing = ballot_missing(&ballot, &count);
+    OWNED struct ballot_need *missing = ballot_missing(&ballot, &count);
     for (size_t i = 0; i < count; i++)
         left += missing[i].count;
-    free(missing);
     ballot_finish(&ballot);
     return left <= 1 || pending->is_emergency;
 }
@@ -77,17 +77,15 @@ void vote_cast(const struct pending_reply *pending, struct str id, struct store_
 char *vote_typed_path(const struct pending_reply *pending, const struct store_reply *reply)
 {
     struct typed_value asked;
-    struct buffer arguments;
+    OWNED_BUFFER(arguments);
     const char *own = pending->arguments ? pending->arguments : reply->task->arguments;
     if (reply->refusal != BALLOT_TYPED_REQUIRED && reply->refusal != BALLOT_TYPED_WRONG)
         return NULL;
-    buffer_init(&arguments);
     redact_write(&arguments, str_from(*own ? own : "{}"), pending->snapshot->config,
                  reply->task->workflow);
     typed_find(&asked, reply->task, buffer_str(&arguments));
     char *path = memory_copy_str(buffer_str(&asked.path));
     typed_finish(&asked);
-    buffer_finish(&arguments);
     return path;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "taskgate/config/duration.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/gateway/gateway.h"
 #include "taskgate/json/members.h"
 
@@ -56,9 +57,8 @@ static void vote_json_add_votes(struct buffer *out, const struct ballot_votes *v
 static void add_missing(struct buffer *out, const struct ballot *ballot, bool is_pending)
 {
     size_t count;
-    struct ballot_need *missing = ballot_missing(ballot, &count);
+    OWNED struct ballot_need *missing = ballot_missing(ballot, &count);
     ballot_needs_write(out, "missing", missing, is_pending ? count : 0);
-    free(missing);
 }
 
 static void add_terms(struct buffer *out, const struct ballot_terms *terms)

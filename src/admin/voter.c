@@ -6,6 +6,7 @@
 
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/notify/redact.h"
 #include "taskgate/notify/typed.h"
 
@@ -59,16 +60,13 @@ static void voter_renew_vote(void *context, struct ballot_vote *vote)
 static enum ballot_typed typed(void *context, const struct store_vote *vote,
                                const struct task *task)
 {
-    struct buffer arguments;
+    OWNED_BUFFER(arguments);
     const char *own = vote->edit ? vote->edit->arguments : task->arguments;
     if (vote->withdraws || vote->verb != BALLOT_APPROVE)
         return BALLOT_TYPED_NOT_ASKED;
-    buffer_init(&arguments);
     redact_write(&arguments, str_from(own && *own ? own : "{}"), config_of(context),
                  task->workflow);
-    enum ballot_typed answer = typed_judge(task, buffer_str(&arguments), vote->typed);
-    buffer_finish(&arguments);
-    return answer;
+    return typed_judge(task, buffer_str(&arguments), vote->typed);
 }
 
 static int64_t valid_for_ms(void *context, const char *workflow)
@@ -85,10 +83,9 @@ static const char *terms(void *context, const char *workflow)
 
 static void voter_release(void *context)
 {
-    struct asked *asked = MAGIC_CAST(struct asked, ASKED_MAGIC, context);
+    OWNED struct asked *asked = MAGIC_CAST(struct asked, ASKED_MAGIC, context);
     config_unref(asked->config);
     MAGIC_CLEAR(asked);
-    free(asked);
 }
 
 struct store_electorate voter_electorate(struct config *config, const struct gateway_worker *worker)

@@ -2,12 +2,11 @@
 #include "internal.h"
 
 #include "reply.h"
+#include "taskgate/core/owned.h"
 
 void whoami_get(const struct request *request)
 {
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     operator_write(&body, request->who);
     reply_json(request->exchange, 200, &body);
-    buffer_finish(&body);
 }

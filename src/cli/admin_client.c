@@ -10,6 +10,7 @@
 #include "taskgate/cli/cli.h"
 #include "taskgate/config/secure_url.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
 #include "taskgate/upstream/curl_library.h"
@@ -67,11 +68,10 @@ void admin_client_use_token(struct admin_client *client, const char *token)
 
 static void use_saved_token(struct admin_client *client)
 {
-    char *token = saved_token_read(client->url);
+    OWNED char *token = saved_token_read(client->url);
     client->variable = NULL;
     if (token && is_printable(token))
         admin_client_use_token(client, token);
-    free(token);
 }
 
 /* Beside the gateway, as in its container, its own token does when nothing else is given. */
@@ -219,9 +219,8 @@ static struct curl_slist *build_headers(const struct admin_client *client,
     if (request->body.bytes)
         headers = curl_slist_append(headers, "Content-Type: application/json");
     if (request->last_event_id) {
-        char *line = memory_format("Last-Event-ID: %s", request->last_event_id);
+        OWNED char *line = memory_format("Last-Event-ID: %s", request->last_event_id);
         headers = curl_slist_append(headers, line);
-        free(line);
     }
     return curl_slist_append(headers, "Expect:");
 }
@@ -236,9 +235,8 @@ static void keep_from_proxies(CURL *curl, const char *url)
     const char *others = getenv("no_proxy");
     if (!others)
         others = getenv("NO_PROXY");
-    char *hosts = memory_format("localhost,127.0.0.1,::1,%s", others ? others : "");
+    OWNED char *hosts = memory_format("localhost,127.0.0.1,::1,%s", others ? others : "");
     curl_easy_setopt(curl, CURLOPT_NOPROXY, hosts);
-    free(hosts);
 }
 
 static void admin_client_set_tls(CURL *curl, const struct admin_client *client)
@@ -283,13 +281,11 @@ static void set_options(CURL *curl, const struct admin_request *request, const c
 static void append_message(struct buffer *out, const struct buffer *body)
 {
     struct error ignored;
-    struct buffer decoded;
+    OWNED_BUFFER(decoded);
     if (!json_check(buffer_str(body), &ignored))
         return;
-    buffer_init(&decoded);
     json_decode_string(json_member(json_member(buffer_str(body), "error"), "message"), &decoded);
     visible_append(out, buffer_str(&decoded));
-    buffer_finish(&decoded);
 }
 
 static int exit_code_of(long status, bool is_ours)
@@ -324,8 +320,7 @@ static void explain_token(const struct admin_client *client)
 static int explain_refusal(const struct admin_client *client, const struct buffer *body)
 {
     long status = admin_client_status(client);
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
     append_message(&message, body);
     bool is_ours = message.length > 0;
     if (is_ours)
@@ -335,7 +330,6 @@ static int explain_refusal(const struct admin_client *client, const struct buffe
                 client->url, status);
     if (status == 401)
         explain_token(client);
-    buffer_finish(&message);
     return exit_code_of(status, is_ours);
 }
 
@@ -368,7 +362,7 @@ int admin_client_send(struct admin_client *client, const struct admin_request *r
 {
     struct reception reception = {client, request, body};
     struct curl_slist *headers = build_headers(client, request);
-    char *url = memory_format("%s%s", client->url, request->path);
+    OWNED char *url = memory_format("%s%s", client->url, request->path);
     buffer_clear(body);
     /* One for each transfer: libcurl 7.88 touches freed memory after curl_easy_reset(). */
     client->curl = curl_easy_init();
@@ -382,7 +376,6 @@ int admin_client_send(struct admin_client *client, const struct admin_request *r
     curl_easy_cleanup(client->curl);
     client->curl = NULL;
     int code = explain_result(client, request, result, body);
-    free(url);
     curl_slist_free_all(headers);
     return code;
 }

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "taskgate/cli/cli.h"
-#include "taskgate/core/buffer.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -57,13 +57,11 @@ static bool audit_format_parse(const char *text, enum audit_format *format)
  * left to each format. */
 static void audit_format_append_value(struct buffer *out, struct str value)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     if (json_decode_string(value, &text))
         visible_append_lines(out, buffer_str(&text));
     else
         visible_append_json(out, value);
-    buffer_finish(&text);
 }
 
 /* ---- CSV ---- */
@@ -88,8 +86,7 @@ static void audit_format_append_cell(struct buffer *out, struct str cell)
 
 static void append_csv(struct buffer *out, const struct str values[COLUMN_COUNT])
 {
-    struct buffer cell;
-    buffer_init(&cell);
+    OWNED_BUFFER(cell);
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         buffer_clear(&cell);
         audit_format_append_value(&cell, values[i]);
@@ -97,7 +94,6 @@ static void append_csv(struct buffer *out, const struct str values[COLUMN_COUNT]
         audit_format_append_cell(out, buffer_str(&cell));
     }
     buffer_append_text(out, "\r\n");
-    buffer_finish(&cell);
 }
 
 /* ---- CEF ---- */
@@ -153,8 +149,7 @@ static void append_cef(struct buffer *out, struct str row)
         {"duser", "principal", NULL},
     };
     struct str event = json_member(row, "event");
-    struct buffer value;
-    buffer_init(&value);
+    OWNED_BUFFER(value);
     audit_format_append_value(&value, event);
     buffer_append_text(out, "CEF:0|taskgate|taskgate|" TASKGATE_VERSION "|");
     audit_format_append_escaped(out, buffer_str(&value), "\\|");
@@ -176,7 +171,6 @@ static void append_cef(struct buffer *out, struct str row)
         blank = " ";
     }
     buffer_append_char(out, '\n');
-    buffer_finish(&value);
 }
 
 /* ---- rows ---- */
@@ -349,15 +343,14 @@ static bool audit_verify_begin(struct check *check, int64_t sequence)
 static bool audit_verify_visit(struct check *check, struct str row)
 {
     uint64_t sequence;
-    struct buffer rest, hash;
+    OWNED_BUFFER(rest);
+    OWNED_BUFFER(hash);
     if (!str_to_u64(json_member(row, "sequence"), &sequence) || sequence == 0 ||
         sequence > INT64_MAX)
         return error_set(&check->finding, "the row behind row %" PRId64 " has no number",
                          check->place.sequence);
     if (!check->has_begun && !audit_verify_begin(check, (int64_t)sequence))
         return false;
-    buffer_init(&rest);
-    buffer_init(&hash);
     buffer_clear(&check->text);
     json_write_without_member(&rest, row, "hash");
     canonical_write(buffer_str(&rest), &check->text);
@@ -366,8 +359,6 @@ static bool audit_verify_visit(struct check *check, struct str row)
                                  buffer_str(&hash), &check->finding) &&
                 audit_verify_check_place(check, &check->place, &check->finding);
     check->rows += good;
-    buffer_finish(&hash);
-    buffer_finish(&rest);
     return good;
 }
 
@@ -509,7 +500,7 @@ static char *audit_report_text_of(struct str row, const char *key)
 
 static struct tool *tool_of(struct report *report, const char *source, const char *name)
 {
-    char *key = memory_format("%s\n%s", source, name);
+    OWNED char *key = memory_format("%s\n%s", source, name);
     struct tool *tool = map_get(report->tools, str_from(key));
     if (!tool) {
         tool = memory_alloc(sizeof *tool);
@@ -519,7 +510,6 @@ static struct tool *tool_of(struct report *report, const char *source, const cha
         report->list = memory_grow_array(report->list, report->count + 1, sizeof(struct entry));
         report->list[report->count++].tool = tool;
     }
-    free(key);
     return tool;
 }
 
@@ -643,18 +633,17 @@ static void write_json(struct buffer *out, const struct report *report)
 
 static void audit_report_add_number(struct table *table, int64_t number)
 {
-    char *text = memory_format("%" PRId64, number);
+    OWNED char *text = memory_format("%" PRId64, number);
     table_add(table, str_from(text));
-    free(text);
 }
 
 static void audit_report_add_tool(struct table *table, struct tool *tool)
 {
     int64_t decided = tool->approved + tool->rejected, median = median_ms(tool);
-    char *share = decided > 0
-                      ? memory_format("%.0f %%", 100.0 * (double)tool->approved / (double)decided)
-                      : memory_copy_text("-");
-    char *wait =
+    OWNED char *share =
+        decided > 0 ? memory_format("%.0f %%", 100.0 * (double)tool->approved / (double)decided)
+                    : memory_copy_text("-");
+    OWNED char *wait =
         median >= 0 ? memory_format("%.1f s", (double)median / 1000) : memory_copy_text("-");
     table_add(table, str_from(tool->name));
     table_add(table, str_from(tool->source));
@@ -665,8 +654,6 @@ static void audit_report_add_tool(struct table *table, struct tool *tool)
     audit_report_add_number(table, tool->quick);
     audit_report_add_number(table, tool->expired);
     table_add(table, str_from(suggestion(tool)));
-    free(share);
-    free(wait);
 }
 
 static void audit_report_write_text(struct buffer *out, const struct report *report)
@@ -704,8 +691,7 @@ static int audit_report(struct audit_source *source, int64_t since_ms, bool json
     struct report report = {map_create(), map_create(), NULL, 0};
     int code = audit_source_read(source, since_ms, audit_report_visit, &report);
     if (code == CLI_DONE) {
-        struct buffer text;
-        buffer_init(&text);
+        OWNED_BUFFER(text);
         if (report.count > 0)
             qsort(report.list, report.count, sizeof(struct entry), compare_tools);
         if (json)
@@ -713,7 +699,6 @@ static int audit_report(struct audit_source *source, int64_t since_ms, bool json
         else
             audit_report_write_text(&text, &report);
         code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
-        buffer_finish(&text);
     }
     audit_report_finish(&report);
     return code;
@@ -757,9 +742,8 @@ static bool keep_row(void *context, struct str row)
 
 static void add_cell(struct table *table, struct str row, const char *key)
 {
-    char *text = json_string_text(json_member(row, key), NULL);
+    OWNED char *text = json_string_text(json_member(row, key), NULL);
     table_add(table, text ? str_from(text) : json_member(row, key));
-    free(text);
 }
 
 static void audit_write_list(struct buffer *out, const struct last_rows *last, bool json)
@@ -794,11 +778,9 @@ static int audit_run_list(struct audit_source *source, const struct arguments *a
                              0};
     int code = audit_source_read(source, arguments->since_ms, keep_row, &last);
     if (code == CLI_DONE) {
-        struct buffer text;
-        buffer_init(&text);
+        OWNED_BUFFER(text);
         audit_write_list(&text, &last, arguments->json);
         code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
-        buffer_finish(&text);
     }
     for (size_t i = 0; i < last.room; i++)
         free(last.rows[i]);
@@ -835,23 +817,21 @@ static char *find_arguments(const struct audit_source *source, struct str row)
         const struct store_site site = store_place_site(source->path);
         store_trail_arguments(&site, (int64_t)sequence, &arguments, &error);
     } else if (json_type(source->kept) == JSON_OBJECT) {
-        char *key = memory_copy_str(number);
+        OWNED char *key = memory_copy_str(number);
         struct str kept = json_member(source->kept, key);
         arguments = kept.length > 0 ? memory_copy_str(kept) : NULL;
-        free(key);
     }
     return arguments;
 }
 
 static void audit_add_arguments(struct wanted *wanted, struct str row)
 {
-    char *arguments = find_arguments(wanted->source, row);
+    OWNED char *arguments = find_arguments(wanted->source, row);
     if (arguments && json_check(str_from(arguments), NULL)) {
         buffer_append_text(&wanted->text, "kept arguments: ");
         terminal_append_pretty(&wanted->text, str_from(arguments), STR_EMPTY);
         buffer_append_char(&wanted->text, '\n');
     }
-    free(arguments);
 }
 
 static bool show_row(void *context, struct str row)
@@ -985,9 +965,9 @@ static int audit_run_subcommand(const struct subcommand *self, int argc, char **
     };
     static const size_t counts[] = {
         [WITH_LIMIT] = 5, [WITH_ID] = 2, [WITH_FORMAT] = 4, [WITH_ANCHOR] = 5, [WITH_JSON] = 4};
-    char *usage = memory_format("taskgate audit %s %s%s[OPTIONS]", self->text.name,
-                                self->text.operands, *self->text.operands ? " " : "");
-    char *synopsis =
+    OWNED char *usage = memory_format("taskgate audit %s %s%s[OPTIONS]", self->text.name,
+                                      self->text.operands, *self->text.operands ? " " : "");
+    OWNED char *synopsis =
         memory_format("%c%s.", toupper((unsigned char)*self->text.help), self->text.help + 1);
     const struct command command = {
         .usage = usage,
@@ -1000,8 +980,6 @@ static int audit_run_subcommand(const struct subcommand *self, int argc, char **
         .operand_name = "ID",
     };
     enum options_outcome outcome = options_read(&command, argc, argv, &arguments.operand);
-    free(synopsis);
-    free(usage);
     return outcome == OPTIONS_READ ? run_with(self, &arguments) : options_exit_code(outcome);
 }
 

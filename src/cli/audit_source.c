@@ -10,6 +10,7 @@
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/store/trail.h"
 
@@ -83,20 +84,17 @@ void audit_source_finish(struct audit_source *source)
 
 static bool audit_source_read_time(struct str value, int64_t *at_ms)
 {
-    char *text = json_string_text(value, NULL);
-    bool good = text && consultation_read_time(text, at_ms);
-    free(text);
-    return good;
+    OWNED char *text = json_string_text(value, NULL);
+    return text && consultation_read_time(text, at_ms);
 }
 
 static bool read_fixed(struct str value, char *out, size_t size)
 {
     size_t length = 0;
-    char *text = json_string_text(value, &length);
+    OWNED char *text = json_string_text(value, &length);
     bool good = text && length == size - 1;
     if (good)
         memcpy(out, text, size);
-    free(text);
     return good;
 }
 
@@ -148,8 +146,7 @@ static int audit_source_read_endpoint(struct audit_source *source, int64_t since
     struct admin_client *client = admin_client_create();
     int code = client ? CLI_DONE : CLI_USAGE;
     int64_t after = 0;
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     while (code == CLI_DONE && after >= 0) {
         char *path = memory_format("/api/v1/audit?after=%" PRId64 "&limit=%d%s", after, PAGE_ROWS,
                                    source->with_arguments ? "&arguments=true" : "");
@@ -161,7 +158,6 @@ static int audit_source_read_endpoint(struct audit_source *source, int64_t since
             !visit_page(source, buffer_str(&body), since_ms, visitor, context, &after))
             break;
     }
-    buffer_finish(&body);
     admin_client_destroy(client);
     return code;
 }

@@ -5,6 +5,7 @@
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/json/visible.h"
 
@@ -58,41 +59,33 @@ static void call_write_body(struct buffer *body, const struct arguments *argumen
 
 static int show_task(struct str task, bool json)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     if (json) {
         visible_append_json(&text, task);
         buffer_append_char(&text, '\n');
     } else {
         tasks_append_change(&text, task);
     }
-    bool written = terminal_write(&text);
-    buffer_finish(&text);
-    return written ? CLI_DONE : CLI_FAILURE;
+    return terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
 }
 
 /* The id goes to stderr first, so that a user who stops waiting can still fetch the result. */
 static int await_result(struct admin_client *client, const struct arguments *arguments,
                         struct str task)
 {
-    struct buffer line, id;
-    buffer_init(&line);
-    buffer_init(&id);
+    OWNED_BUFFER(line);
+    OWNED_BUFFER(id);
     tasks_append_member(&line, task, "id");
     fprintf(stderr, "taskgate: task %.*s\n", STR_ARGS(buffer_str(&line)));
     json_decode_string(json_member(task, "id"), &id);
     buffer_append_char(&id, '\0');
-    int code = tasks_result(client, id.bytes, arguments->wait_ms, arguments->json);
-    buffer_finish(&id);
-    buffer_finish(&line);
-    return code;
+    return tasks_result(client, id.bytes, arguments->wait_ms, arguments->json);
 }
 
 static int call_send_call(struct admin_client *client, const struct arguments *arguments)
 {
-    struct buffer call, task;
-    buffer_init(&call);
-    buffer_init(&task);
+    OWNED_BUFFER(call);
+    OWNED_BUFFER(task);
     call_write_body(&call, arguments);
     struct admin_request request = {
         .method = "POST", .path = "/api/v1/calls", .body = buffer_str(&call)};
@@ -101,8 +94,6 @@ static int call_send_call(struct admin_client *client, const struct arguments *a
         code = await_result(client, arguments, buffer_str(&task));
     else if (code == CLI_DONE)
         code = show_task(buffer_str(&task), arguments->json);
-    buffer_finish(&task);
-    buffer_finish(&call);
     return code;
 }
 

@@ -9,6 +9,7 @@
 #include "taskgate/config/duration.h"
 #include "taskgate/config/memory_limit.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 
 #include "judgement.h"
@@ -42,10 +43,9 @@ static void append_rule_json(struct buffer *out, const struct snapshot *snapshot
                              const struct config_rule *rule)
 {
     struct policy_decision decision;
-    struct buffer source, reason;
+    OWNED_BUFFER(source);
+    OWNED_BUFFER(reason);
     struct str tool = str_from(rule ? rule->match : "*");
-    buffer_init(&source);
-    buffer_init(&reason);
     judgement_of_rule(snapshot->config, rule, &decision);
     append_sources_json(&source, rule ? &rule->sources : &every_source);
     if (rule)
@@ -53,8 +53,6 @@ static void append_rule_json(struct buffer *out, const struct snapshot *snapshot
     else
         buffer_append(&reason, STR("governance.defaults.action, if no rule matches"));
     judgement_write_json(out, tool, buffer_str(&source), &decision, buffer_str(&reason), STR_EMPTY);
-    buffer_finish(&source);
-    buffer_finish(&reason);
 }
 
 static void append_memory_json(struct buffer *out, const struct config *config)
@@ -97,9 +95,8 @@ static void add_rule(struct table *table, const struct config *config,
                      const struct config_rule *rule)
 {
     struct policy_decision decision;
-    struct buffer text;
+    OWNED_BUFFER(text);
     char timeout[64];
-    buffer_init(&text);
     judgement_of_rule(config, rule, &decision);
     if (rule)
         buffer_append_format(&text, "%zu", decision.rule_index);
@@ -119,7 +116,6 @@ static void add_rule(struct table *table, const struct config *config,
     }
     table_add(table, decision.workflow ? buffer_str(&text) : STR("-"));
     table_add(table, str_from(rule && rule->description ? rule->description : ""));
-    buffer_finish(&text);
 }
 
 static void append_memory(struct buffer *out, const struct config *config)
@@ -171,22 +167,19 @@ static void append_table(struct buffer *out, const struct snapshot *snapshot)
 static void advise(const struct config *config)
 {
     struct config_problems problems = {0};
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     for (size_t i = 0; i < config->source_count; i++) {
         const struct config_source *source = &config->sources[i];
         if (!source->enabled || source->auth.issuer || source->has_identity)
             continue;
-        char *message = memory_format(
+        OWNED char *message = memory_format(
             "sources[%zu]: a task outlives its owner's token, and a client with a new token does "
             "not find it; add auth, or write `identity: authorization`",
             i);
         config_problems_add(&problems, true, config->path, source->line, source->column, message);
-        free(message);
     }
     config_problems_write(&problems, &text);
     fwrite(text.bytes ? text.bytes : "", 1, text.length, stderr);
-    buffer_finish(&text);
     config_problems_finish(&problems);
 }
 
@@ -218,14 +211,12 @@ int cli_check(int argc, char **argv)
         snapshot_unref(snapshot);
         return CLI_USAGE;
     }
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     if (json)
         check_append_json(&text, snapshot);
     else
         append_table(&text, snapshot);
     bool written = terminal_write(&text);
-    buffer_finish(&text);
     snapshot_unref(snapshot);
     return written ? CLI_DONE : CLI_FAILURE;
 }
@@ -242,10 +233,7 @@ int cli_schema(int argc, char **argv)
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
         return options_exit_code(outcome);
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     config_write_schema(&text);
-    int code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
-    buffer_finish(&text);
-    return code;
+    return terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
 }

@@ -7,6 +7,7 @@
 #include "taskgate/config/duration.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
 #include "taskgate/policy/cedar.h"
@@ -117,7 +118,8 @@ bool consultation_read_time(const char *text, int64_t *now_ms)
     size_t length = strlen(text);
     bool has_colon = length > 6 && text[length - 3] == ':' && strchr("+-", text[length - 6]);
     size_t kept = has_colon ? length - 3 : length; /* RFC 3339 has +01:00, Cedar +0100 */
-    char *time_text = memory_format("%.*s%s", (int)kept, text, has_colon ? text + kept + 1 : "");
+    OWNED char *time_text =
+        memory_format("%.*s%s", (int)kept, text, has_colon ? text + kept + 1 : "");
     struct cedar_heap *heap = cedar_heap_create();
     struct cedar_value argument = cedar_string(str_from(time_text)), time;
     struct error error = {""};
@@ -125,7 +127,6 @@ bool consultation_read_time(const char *text, int64_t *now_ms)
     if (good)
         *now_ms = time.number;
     cedar_heap_destroy(heap);
-    free(time_text);
     return good;
 }
 

@@ -7,7 +7,7 @@
 #include "taskgate/config/config.h"
 #include "taskgate/config/duration.h"
 #include "taskgate/config/electorate.h"
-#include "taskgate/core/buffer.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/gateway/snapshot.h"
 #include "taskgate/json/members.h"
@@ -75,7 +75,7 @@ static void electorate_view_write_text(struct buffer *out, const struct config *
     struct ballot ballot;
     size_t count;
     read_ballot(&ballot, config, workflow);
-    struct ballot_need *missing = ballot_missing(&ballot, &count);
+    OWNED struct ballot_need *missing = ballot_missing(&ballot, &count);
     append_terms(out, &ballot.terms);
     buffer_append_text(out, ballot.votes.count > 0 ? "; in this file: " : "; nobody in this file");
     for (size_t i = 0; i < ballot.votes.count; i++) {
@@ -89,7 +89,6 @@ static void electorate_view_write_text(struct buffer *out, const struct config *
     }
     if (electorate_is_open(config))
         buffer_append_text(out, "; others may sign in");
-    free(missing);
     ballot_finish(&ballot);
 }
 
@@ -118,7 +117,7 @@ static void electorate_view_write_json(struct buffer *out, const struct config *
     read_ballot(&ballot, config, workflow);
     const struct ballot_terms *terms = &ballot.terms;
     const struct ballot_need anybody = {NULL, terms->quorum};
-    struct ballot_need *missing = ballot_missing(&ballot, &count);
+    OWNED struct ballot_need *missing = ballot_missing(&ballot, &count);
     buffer_append_text(out, ",\"approvers\":{\"groups\":");
     ballot_names_write(out, &terms->groups);
     json_add_key(out, "people");
@@ -129,7 +128,6 @@ static void electorate_view_write_json(struct buffer *out, const struct config *
     ballot_needs_write(out, "missing", missing, count);
     json_add_key(out, "open");
     buffer_append_text(out, electorate_is_open(config) ? "true}" : "false}");
-    free(missing);
     ballot_finish(&ballot);
 }
 
@@ -347,8 +345,7 @@ static void shadow_view_write_json(struct buffer *out, const struct snapshot *sn
 static const struct config_source *explain_choose_source(const struct config *config,
                                                          const char *id)
 {
-    struct buffer ids;
-    buffer_init(&ids);
+    OWNED_BUFFER(ids);
     for (size_t i = 0; i < config->source_count; i++)
         buffer_append_format(&ids, "%s%s", i > 0 ? ", " : "", config->sources[i].id);
     const struct config_source *source = NULL;
@@ -361,7 +358,6 @@ static const struct config_source *explain_choose_source(const struct config *co
     else if (!source)
         options_complain("there are several sources; name one with --source: %.*s",
                          STR_ARGS(buffer_str(&ids)));
-    buffer_finish(&ids);
     return source;
 }
 
@@ -388,9 +384,8 @@ static void explain_append_text(struct buffer *out, const struct snapshot *snaps
                                 const struct config_source *source, const char *tool,
                                 const struct policy_decision *decision, struct str reason)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     char timeout[64], valid_for[64];
-    buffer_init(&text);
     append_row(out, "Tool", str_from(tool));
     append_row(out, "Source", str_from(source->id));
     append_row(out, "Bridge", bridge_of(source));
@@ -419,7 +414,6 @@ static void explain_append_text(struct buffer *out, const struct snapshot *snaps
                              policy_annotation_name(without));
     append_row(out, "Announced", buffer_str(&text));
     append_row(out, "Why", reason);
-    buffer_finish(&text);
 }
 
 /* Everything that is said of the tool, and of one call of it where there is one. */
@@ -428,7 +422,9 @@ static void explain_append_explanation(struct buffer *out, const struct snapshot
                                        const struct policy_decision *ruled,
                                        const struct consultation *consultation, bool json)
 {
-    struct buffer reason = {0}, quoted = {0}, more = {0};
+    OWNED_BUFFER(reason);
+    OWNED_BUFFER(quoted);
+    OWNED_BUFFER(more);
     const struct policy_request request = {.source = source,
                                            .name = str_from(tool),
                                            .verified = consultation ? consultation->request.verified
@@ -459,9 +455,6 @@ static void explain_append_explanation(struct buffer *out, const struct snapshot
             append_row(out, "Decision", STR("depends on the call: give --args and --principal"));
         shadow_view_write_text(out, snapshot, &request, consultation);
     }
-    buffer_finish(&more);
-    buffer_finish(&quoted);
-    buffer_finish(&reason);
 }
 
 static int explain(const struct snapshot *snapshot, const char *tool, const char *source_id,
@@ -476,16 +469,14 @@ static int explain(const struct snapshot *snapshot, const char *tool, const char
         struct policy_request request = {
             .source = source, .name = str_from(tool), .verified = consultation.request.verified};
         struct policy_decision ruled;
-        struct buffer text;
+        OWNED_BUFFER(text);
         bool is_wanted = consultation_is_wanted(options);
-        buffer_init(&text);
         policy_decide(snapshot->policy, &request, &ruled);
         if (is_wanted)
             consultation_hold(&consultation, snapshot, source, request.name, &ruled);
         explain_append_explanation(&text, snapshot, source, tool, &ruled,
                                    is_wanted ? &consultation : NULL, json);
         code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
-        buffer_finish(&text);
     }
     consultation_finish(&consultation);
     return code;

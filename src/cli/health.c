@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/str.h"
 #include "taskgate/upstream/curl_library.h"
 
@@ -79,9 +80,8 @@ int cli_health(int argc, char **argv)
     struct str trimmed = str_from(base);
     while (str_ends_with(trimmed, STR("/")))
         trimmed.length--;
-    char *url = memory_format("%.*s/%s", STR_ARGS(trimmed), ready ? "ready" : "health");
+    OWNED char *url = memory_format("%.*s/%s", STR_ARGS(trimmed), ready ? "ready" : "health");
     int code = health_ask(url);
-    free(url);
     local_gateway_finish(&local);
     return code;
 }
@@ -90,15 +90,12 @@ int cli_health(int argc, char **argv)
 
 static int page_show(const struct local_gateway *local)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_format(&text, "%s/", local->url);
     if (local->token)
         buffer_append_format(&text, "#token=%s", local->token);
     buffer_append_char(&text, '\n');
-    int code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
-    buffer_finish(&text);
-    return code;
+    return terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
 }
 
 int cli_page(int argc, char **argv)

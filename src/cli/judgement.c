@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "taskgate/config/duration.h"
+#include "taskgate/core/owned.h"
 
 void judgement_of_rule(const struct config *config, const struct config_rule *rule,
                        struct policy_decision *decision)
@@ -22,11 +23,9 @@ struct snapshot *judgement_load(const char *path, size_t *warnings)
     struct config_problems problems = {0};
     struct config *config = config_load(path, NULL, &problems);
     struct snapshot *snapshot = config ? snapshot_create(config, &problems) : NULL;
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     config_problems_write(&problems, &text);
     fwrite(text.bytes ? text.bytes : "", 1, text.length, stderr);
-    buffer_finish(&text);
     if (warnings)
         *warnings = problems.count - problems.errors;
     config_problems_finish(&problems);

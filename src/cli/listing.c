@@ -2,6 +2,7 @@
 #include "listing.h"
 
 #include "taskgate/cli/cli.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/json/visible.h"
 
@@ -10,28 +11,23 @@
 
 int listing_print(struct str answer, bool json, listing_append append)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     if (json) {
         visible_append_json(&text, answer);
         buffer_append_char(&text, '\n');
     } else {
         append(&text, answer);
     }
-    int code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
-    buffer_finish(&text);
-    return code;
+    return terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
 }
 
 int listing_ask(struct admin_client *client, const struct admin_request *request, bool json,
                 listing_append append)
 {
-    struct buffer answer;
-    buffer_init(&answer);
+    OWNED_BUFFER(answer);
     int code = admin_client_send(client, request, &answer);
     if (code == CLI_DONE)
         code = listing_print(buffer_str(&answer), json, append);
-    buffer_finish(&answer);
     return code;
 }
 

@@ -9,6 +9,7 @@
 
 #include "taskgate/config/config.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/str.h"
 
 #define TOKEN_FILE "admin-token"
@@ -41,10 +42,8 @@ static char *url_of(const struct config *config)
 
 static char *beside(const char *file)
 {
-    char *copy = memory_copy_text(file);
-    char *path = memory_format("%s/" TOKEN_FILE, dirname(copy));
-    free(copy);
-    return path;
+    OWNED char *copy = memory_copy_text(file);
+    return memory_format("%s/" TOKEN_FILE, dirname(copy));
 }
 
 /* Beside the store; with the default path that may be the folder in which the gateway started, or

@@ -15,11 +15,11 @@
 #include "taskgate/config/config.h"
 #include "taskgate/config/secure_url.h"
 #include "taskgate/core/assert.h"
-#include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
@@ -138,9 +138,8 @@ static void issuer_client_add(struct buffer *form, const char *name, const char 
 /* RFC 6749 §2.3.1: both are encoded as in a form first. */
 static void use_basic(CURL *curl, const struct issuer_client *client)
 {
-    struct buffer id, secret;
-    buffer_init(&id);
-    buffer_init(&secret);
+    OWNED_BUFFER(id);
+    OWNED_BUFFER(secret);
     append_encoded(&id, client->client_id);
     append_encoded(&secret, client->client_secret);
     buffer_append_char(&id, '\0');
@@ -149,8 +148,6 @@ static void use_basic(CURL *curl, const struct issuer_client *client)
     curl_easy_setopt(curl, CURLOPT_USERNAME, id.bytes);
     curl_easy_setopt(curl, CURLOPT_PASSWORD, secret.bytes);
     explicit_bzero(secret.bytes, secret.length);
-    buffer_finish(&secret);
-    buffer_finish(&id);
 }
 
 /* POSTs the form with the client's id (and secret). The status of the answer, its JSON in `body`;
@@ -159,10 +156,9 @@ static long issuer_client_post(const struct issuer_client *client, const char *u
                                const struct buffer *form, struct buffer *body, struct error *error)
 {
     CURL *curl = issuer_client_start(url, error);
-    struct buffer whole;
+    OWNED_BUFFER(whole);
     if (!curl)
         return 0;
-    buffer_init(&whole);
     buffer_append(&whole, buffer_str(form));
     issuer_client_add(&whole, "client_id", client->client_id);
     if (client->client_secret && client->secret_by_post)
@@ -177,7 +173,6 @@ static long issuer_client_post(const struct issuer_client *client, const char *u
     curl_slist_free_all(headers);
     curl_easy_cleanup(curl);
     explicit_bzero(whole.bytes, whole.length);
-    buffer_finish(&whole);
     return status;
 }
 
@@ -242,21 +237,18 @@ static bool read_metadata(struct issuer_client *client, const struct buffer *bod
 static bool issuer_client_discover(struct issuer_client *client, struct error *error)
 {
     ASSERT(client->issuer); /* read_config() and ask_endpoint() fail without one */
-    struct buffer body;
+    OWNED_BUFFER(body);
     struct str issuer = str_from(client->issuer);
     while (str_ends_with(issuer, STR("/")))
         issuer.length--;
-    char *url = memory_format("%.*s" WELL_KNOWN, STR_ARGS(issuer));
+    OWNED char *url = memory_format("%.*s" WELL_KNOWN, STR_ARGS(issuer));
     CURL *curl = issuer_client_start(url, error);
-    buffer_init(&body);
     long status = curl ? issuer_client_perform(curl, url, &body, error) : 0;
     bool done = status == 200 && read_metadata(client, &body, error);
     if (status != 0 && status != 200)
         error_set(error, "%s answered with HTTP %ld", url, status);
     if (curl)
         curl_easy_cleanup(curl);
-    buffer_finish(&body);
-    free(url);
     return done;
 }
 
@@ -321,8 +313,7 @@ static bool loopback_read_request(int connection, struct buffer *request)
 
 static void send_page(int connection, const char *status, const char *text)
 {
-    struct buffer response;
-    buffer_init(&response);
+    OWNED_BUFFER(response);
     buffer_append_format(&response,
                          "HTTP/1.1 %s\r\nContent-Type: text/html; charset=utf-8\r\n"
                          "Content-Security-Policy: default-src 'none'\r\n"
@@ -336,7 +327,6 @@ static void send_page(int connection, const char *status, const char *text)
             break;
         sent += (size_t)count;
     }
-    buffer_finish(&response);
 }
 
 static int loopback_hex_digit(char c)
@@ -351,8 +341,7 @@ static int loopback_hex_digit(char c)
 /* The decoded parameter, which the caller frees; "" when it is not there. */
 static char *loopback_read_parameter(struct str query, const char *name)
 {
-    struct buffer value;
-    buffer_init(&value);
+    OWNED_BUFFER(value);
     while (query.length > 0) {
         struct str parameter, key, raw;
         str_cut(query, '&', &parameter, &query);
@@ -389,22 +378,19 @@ static bool loopback_read_target(struct str request, struct str *query)
 
 static bool has_issuer(struct str query, const struct loopback_wanted *wanted)
 {
-    char *issuer = loopback_read_parameter(query, "iss");
-    bool fits = *issuer ? strcmp(issuer, wanted->issuer) == 0 : !wanted->must_name_issuer;
-    free(issuer);
-    return fits;
+    OWNED char *issuer = loopback_read_parameter(query, "iss");
+    return *issuer ? strcmp(issuer, wanted->issuer) == 0 : !wanted->must_name_issuer;
 }
 
 /* Whether the request is the one that is waited for; then the code, or NULL with `error`. */
 static bool loopback_take_request(int connection, const struct loopback_wanted *wanted, char **code,
                                   struct error *error)
 {
-    struct buffer request;
+    OWNED_BUFFER(request);
     struct str query;
-    buffer_init(&request);
     bool is_ours = loopback_read_request(connection, &request) &&
                    loopback_read_target(buffer_str(&request), &query);
-    char *state = is_ours ? loopback_read_parameter(query, "state") : NULL;
+    OWNED char *state = is_ours ? loopback_read_parameter(query, "state") : NULL;
     is_ours = is_ours && str_equal_constant_time(str_from(state), str_from(wanted->state));
     *code = is_ours ? loopback_read_parameter(query, "code") : NULL;
     if (!is_ours) {
@@ -419,8 +405,6 @@ static bool loopback_take_request(int connection, const struct loopback_wanted *
         send_page(connection, "200 OK",
                   "<p>You may close this window and return to the terminal.\n");
     }
-    free(state);
-    buffer_finish(&request);
     return is_ours;
 }
 
@@ -468,8 +452,7 @@ static char *login_browser_write_address(const struct issuer_client *client, con
                                          const char *state, const char *verifier)
 {
     char challenge[DIGEST_BASE64URL_BYTES];
-    struct buffer query;
-    buffer_init(&query);
+    OWNED_BUFFER(query);
     digest_sha256_base64url(str_from(verifier), challenge);
     issuer_client_add(&query, "response_type", "code");
     issuer_client_add(&query, "client_id", client->client_id);
@@ -478,11 +461,9 @@ static char *login_browser_write_address(const struct issuer_client *client, con
     issuer_client_add(&query, "state", state);
     issuer_client_add(&query, "code_challenge", challenge);
     issuer_client_add(&query, "code_challenge_method", "S256");
-    char *address =
-        memory_format("%s%c%.*s", client->authorization,
-                      strchr(client->authorization, '?') ? '&' : '?', STR_ARGS(buffer_str(&query)));
-    buffer_finish(&query);
-    return address;
+    return memory_format("%s%c%.*s", client->authorization,
+                         strchr(client->authorization, '?') ? '&' : '?',
+                         STR_ARGS(buffer_str(&query)));
 }
 
 /* The tokens and secrets of the gateway's are no business of a browser. */
@@ -493,9 +474,8 @@ static void forget_variables(void)
         size_t i = 0;
         while (i < sizeof ours / sizeof *ours && strncmp(*entry, ours[i], strlen(ours[i])) != 0)
             i++;
-        char *name = memory_copy_str(str_slice(*entry, strcspn(*entry, "=")));
+        OWNED char *name = memory_copy_str(str_slice(*entry, strcspn(*entry, "=")));
         bool is_gone = i < sizeof ours / sizeof *ours && unsetenv(name) == 0;
-        free(name);
         entry = is_gone ? environ : entry + 1;
     }
 }
@@ -523,10 +503,9 @@ static void open_browser(const char *address)
 static char *login_browser_redeem(const struct issuer_client *client, const char *code,
                                   const char *redirect, const char *verifier, struct error *error)
 {
-    struct buffer form, body;
+    OWNED_BUFFER(form);
+    OWNED_BUFFER(body);
     char *token = NULL;
-    buffer_init(&form);
-    buffer_init(&body);
     issuer_client_add(&form, "grant_type", "authorization_code");
     issuer_client_add(&form, "code", code);
     issuer_client_add(&form, "redirect_uri", redirect);
@@ -540,8 +519,6 @@ static char *login_browser_redeem(const struct issuer_client *client, const char
         error_set(error, "the issuer has refused the code with HTTP %ld", status);
     if (body.length > 0)
         explicit_bzero(body.bytes, body.length);
-    buffer_finish(&form);
-    buffer_finish(&body);
     return token;
 }
 
@@ -558,16 +535,14 @@ static char *login_by_browser(const struct issuer_client *client, struct error *
         return NULL;
     make_secret(state);
     make_secret(verifier);
-    char *address = login_browser_write_address(client, loopback.address, state, verifier);
+    OWNED char *address = login_browser_write_address(client, loopback.address, state, verifier);
     fprintf(stderr, "Open %s\n", address);
     open_browser(address);
     const struct loopback_wanted wanted = {state, client->issuer, client->names_itself};
-    char *code = loopback_wait(&loopback, &wanted, error);
+    OWNED char *code = loopback_wait(&loopback, &wanted, error);
     if (code)
         token = login_browser_redeem(client, code, loopback.address, verifier, error);
     loopback_close(&loopback);
-    free(code);
-    free(address);
     return token;
 }
 
@@ -597,46 +572,37 @@ static int64_t login_device_read_seconds(const struct buffer *body, const char *
 /* To stderr, so that stdout stays free for scripts. */
 static bool login_device_show(const struct buffer *body, struct error *error)
 {
-    char *address = issuer_client_member(body, "verification_uri");
-    char *complete = issuer_client_member(body, "verification_uri_complete");
-    char *code = issuer_client_member(body, "user_code");
+    OWNED char *address = issuer_client_member(body, "verification_uri");
+    OWNED char *complete = issuer_client_member(body, "verification_uri_complete");
+    OWNED char *code = issuer_client_member(body, "user_code");
     bool can_be_shown = address && code;
     if (can_be_shown) {
-        struct buffer text;
-        buffer_init(&text);
+        OWNED_BUFFER(text);
         buffer_append_text(&text, "Open ");
         visible_append(&text, str_from(complete ? complete : address));
         buffer_append_text(&text, " in any browser, and enter the code ");
         visible_append(&text, str_from(code));
         fprintf(stderr, "%.*s\n", STR_ARGS(buffer_str(&text)));
-        buffer_finish(&text);
     } else {
         error_set(error, "the issuer has given no code to enter");
     }
-    free(code);
-    free(complete);
-    free(address);
     return can_be_shown;
 }
 
 static bool login_device_begin(const struct issuer_client *client, struct device *device,
                                struct error *error)
 {
-    struct buffer form, body;
-    buffer_init(&form);
-    buffer_init(&body);
+    OWNED_BUFFER(form);
+    OWNED_BUFFER(body);
     issuer_client_add(&form, "scope", client->scope);
     long status = issuer_client_post(client, client->device_authorization, &form, &body, error);
     device->code = status == 200 ? issuer_client_member(&body, "device_code") : NULL;
     device->interval_s = login_device_read_seconds(&body, "interval", INTERVAL_S);
     device->until_ms =
         clock_monotonic_ms() + 1000 * login_device_read_seconds(&body, "expires_in", LONGEST_S);
-    bool begun = status != 0 &&
-                 (device->code ? login_device_show(&body, error)
-                               : error_set(error, "the issuer refused with HTTP %ld", status));
-    buffer_finish(&form);
-    buffer_finish(&body);
-    return begun;
+    return status != 0 &&
+           (device->code ? login_device_show(&body, error)
+                         : error_set(error, "the issuer refused with HTTP %ld", status));
 }
 
 static void wait_seconds(int64_t seconds)
@@ -649,7 +615,7 @@ static void wait_seconds(int64_t seconds)
 /* Whether it is to be asked again after this answer. */
 static bool goes_on(struct device *device, const struct buffer *body, struct error *error)
 {
-    char *code = issuer_client_member(body, "error");
+    OWNED char *code = issuer_client_member(body, "error");
     bool is_slower = code && strcmp(code, "slow_down") == 0;
     bool again = is_slower || (code && strcmp(code, "authorization_pending") == 0);
     if (is_slower)
@@ -660,17 +626,15 @@ static bool goes_on(struct device *device, const struct buffer *body, struct err
         error_set(error, "nobody has entered the code in time");
     else if (!again)
         error_set(error, "the issuer has refused the sign-in");
-    free(code);
     return again;
 }
 
 static char *poll_once(const struct issuer_client *client, struct device *device, bool *again,
                        struct error *error)
 {
-    struct buffer form, body;
+    OWNED_BUFFER(form);
+    OWNED_BUFFER(body);
     char *token = NULL;
-    buffer_init(&form);
-    buffer_init(&body);
     issuer_client_add(&form, "grant_type", GRANT);
     issuer_client_add(&form, "device_code", device->code);
     long status = issuer_client_post(client, client->token, &form, &body, error);
@@ -680,8 +644,6 @@ static char *poll_once(const struct issuer_client *client, struct device *device
         error_set(error, "the issuer has given no ID token; is openid among the scopes?");
     *again = status != 0 && status != 200 && goes_on(device, &body, error);
     explicit_bzero(body.bytes, body.length);
-    buffer_finish(&form);
-    buffer_finish(&body);
     return token;
 }
 
@@ -718,10 +680,9 @@ static int read_config(const char *path, struct issuer_client *issuer)
 {
     struct config_problems problems = {0};
     struct config *config = config_load(path, NULL, &problems);
-    struct buffer text, scope;
+    OWNED_BUFFER(text);
+    OWNED_BUFFER(scope);
     int code = CLI_DONE;
-    buffer_init(&text);
-    buffer_init(&scope);
     if (!config) {
         config_problems_write(&problems, &text);
         fprintf(stderr, "%.*s", STR_ARGS(buffer_str(&text)));
@@ -736,8 +697,6 @@ static int read_config(const char *path, struct issuer_client *issuer)
             append_scope(&scope, str_from(config->oidc.scopes.items[i]));
         issuer->scope = buffer_take(&scope, NULL);
     }
-    buffer_finish(&scope);
-    buffer_finish(&text);
     config_problems_finish(&problems);
     config_unref(config);
     return code;
@@ -745,21 +704,19 @@ static int read_config(const char *path, struct issuer_client *issuer)
 
 static int ask_endpoint(struct admin_client *client, struct issuer_client *issuer)
 {
-    struct buffer body, scope;
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(scope);
     struct str element;
     size_t position = 0;
     const struct admin_request request = {.method = "GET", .path = "/api/v1/sign-in"};
-    buffer_init(&body);
-    buffer_init(&scope);
     int code = admin_client_send(client, &request, &body);
     if (code == CLI_DONE) {
         struct str scopes = json_member(buffer_str(&body), "scopes");
         issuer->issuer = issuer_client_member(&body, "issuer");
         issuer->client_id = issuer_client_member(&body, "clientId");
         while (json_type(scopes) == JSON_ARRAY && json_next_element(scopes, &position, &element)) {
-            char *name = json_string_text(element, NULL);
+            OWNED char *name = json_string_text(element, NULL);
             append_scope(&scope, str_from(name));
-            free(name);
         }
         issuer->scope = buffer_take(&scope, NULL);
     }
@@ -768,8 +725,6 @@ static int ask_endpoint(struct admin_client *client, struct issuer_client *issue
                 admin_client_url(client));
         code = CLI_REFUSED;
     }
-    buffer_finish(&scope);
-    buffer_finish(&body);
     return code;
 }
 
@@ -789,11 +744,10 @@ static char *get_token(struct issuer_client *issuer, bool device, struct error *
 /* Only what the gateway takes is kept; it says whose it is. */
 static int keep_token(struct admin_client *client, const char *token)
 {
-    struct buffer body, text;
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(text);
     struct error error = {""};
     const struct admin_request request = {.method = "GET", .path = "/api/v1/whoami"};
-    buffer_init(&body);
-    buffer_init(&text);
     admin_client_use_token(client, token);
     int code = admin_client_send(client, &request, &body);
     if (code == CLI_DONE && !saved_token_write(admin_client_url(client), token, &error)) {
@@ -806,8 +760,6 @@ static int keep_token(struct admin_client *client, const char *token)
         buffer_append_char(&text, '\n');
         code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
     }
-    buffer_finish(&text);
-    buffer_finish(&body);
     return code;
 }
 
@@ -817,7 +769,7 @@ static int sign_in(struct admin_client *client, const char *config, bool device)
     struct error error = {""};
     const char *file = config ? config : getenv("THOUGHTGATE_CONFIG");
     int code = file && *file ? read_config(file, &issuer) : ask_endpoint(client, &issuer);
-    char *token = code == CLI_DONE ? get_token(&issuer, device, &error) : NULL;
+    OWNED char *token = code == CLI_DONE ? get_token(&issuer, device, &error) : NULL;
     if (token) {
         code = keep_token(client, token);
         explicit_bzero(token, strlen(token));
@@ -825,7 +777,6 @@ static int sign_in(struct admin_client *client, const char *config, bool device)
         options_complain("%s", error.message);
         code = CLI_REFUSED;
     }
-    free(token);
     issuer_client_finish(&issuer);
     return code;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "taskgate/cli/cli.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/policy/cedar_print.h"
 
 #include "options.h"
@@ -44,9 +45,8 @@ static void append_response(struct buffer *out, const struct cedar_response *res
 
 static int authorize(const struct ground *ground)
 {
-    struct buffer out;
+    OWNED_BUFFER(out);
     struct cedar_response response;
-    buffer_init(&out);
     cedar_response_init(&response);
     for (size_t i = 0; i < cedar_requests_count(ground->requests); i++) {
         struct cedar_request request = *cedar_requests_at(ground->requests, i);
@@ -56,7 +56,6 @@ static int authorize(const struct ground *ground)
     }
     bool written = terminal_write(&out);
     cedar_response_finish(&response);
-    buffer_finish(&out);
     return written ? CLI_DONE : CLI_FAILURE;
 }
 
@@ -114,12 +113,9 @@ static int cli_policy_authorize(int argc, char **argv)
 
 static bool print(const struct cedar_policies *policies)
 {
-    struct buffer out;
-    buffer_init(&out);
+    OWNED_BUFFER(out);
     cedar_policies_print(policies, &out);
-    bool written = terminal_write(&out);
-    buffer_finish(&out);
-    return written;
+    return terminal_write(&out);
 }
 
 static int policy_parse_parse(const char *path, bool prints)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 
 #include "options.h"
@@ -29,15 +30,13 @@ bool policy_files_read(const char *path, struct buffer *text)
 void policy_files_complain(const struct buffer *problems)
 {
     struct str rest = buffer_str(problems), line;
-    struct buffer safe;
-    buffer_init(&safe);
+    OWNED_BUFFER(safe);
     while (rest.length) {
         str_cut(rest, '\n', &line, &rest);
         visible_append(&safe, line);
         buffer_append_char(&safe, '\n');
     }
     fwrite(safe.bytes ? safe.bytes : "", 1, safe.length, stderr);
-    buffer_finish(&safe);
 }
 
 /* One of the engine's readers; its product goes to `result`. */
@@ -45,16 +44,13 @@ typedef void reader(const struct cedar_source *source, struct buffer *problems, 
 
 static void read_by(reader *read, const char *path, void *result)
 {
-    struct buffer text, problems;
-    buffer_init(&text);
-    buffer_init(&problems);
+    OWNED_BUFFER(text);
+    OWNED_BUFFER(problems);
     if (policy_files_read(path, &text)) {
         struct cedar_source source = {.name = path, .text = buffer_str(&text)};
         read(&source, &problems, result);
         policy_files_complain(&problems);
     }
-    buffer_finish(&problems);
-    buffer_finish(&text);
 }
 
 static void policy_files_read_policies(const struct cedar_source *source, struct buffer *problems,

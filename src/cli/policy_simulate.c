@@ -7,10 +7,10 @@
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/assert.h"
-#include "taskgate/core/buffer.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/gateway/snapshot.h"
 #include "taskgate/json/text.h"
@@ -156,10 +156,8 @@ static const struct {
 
 static bool recorded_call_read_time(struct str line, int64_t *at_ms)
 {
-    char *text = json_string_text(json_member(line, "time"), NULL);
-    bool good = text && consultation_read_time(text, at_ms);
-    free(text);
-    return good;
+    OWNED char *text = json_string_text(json_member(line, "time"), NULL);
+    return text && consultation_read_time(text, at_ms);
 }
 
 /* Whether the gateway wrote the line. Other lines may stand between: output before the log is open,
@@ -180,10 +178,9 @@ static bool read_line(struct recorded_calls *calls, struct str line, size_t numb
         struct str decision = lines[i].decision ? json_member(line, lines[i].decision) : line;
         if (!json_string_equals(message, lines[i].message) || json_type(decision) != JSON_OBJECT)
             continue; /* a task without a decision: another line has its call */
-        char *id = json_string_text(json_member(line, "task"), NULL);
+        OWNED char *id = json_string_text(json_member(line, "task"), NULL);
         call.id = str_from(id);
         recorded_call_pass_on(calls, &call, decision);
-        free(id);
     }
     return true;
 }
@@ -358,7 +355,7 @@ static struct verdict simulation_judge(struct simulation *simulation,
                                        const struct recorded_call *call)
 {
     /* A source that the configuration lacks shows nothing. */
-    char *id = memory_copy_str(call->source);
+    OWNED char *id = memory_copy_str(call->source);
     const struct config_source gone = {.id = id};
     const struct config_source *source =
         config_source_find(simulation->snapshot->config, call->source);
@@ -370,7 +367,6 @@ static struct verdict simulation_judge(struct simulation *simulation,
     verdict_of(simulation->snapshot->policy, &request, &facts, call->unknown, &trace, &verdict);
     note_failures(simulation, &trace, call->calls);
     policy_trace_finish(&trace);
-    free(id);
     return verdict;
 }
 
@@ -420,8 +416,7 @@ static void simulation_write_key(struct buffer *key, const struct simulated_chan
 static struct simulated_change *simulation_keep(struct simulation *simulation,
                                                 struct simulated_change *change)
 {
-    struct buffer key;
-    buffer_init(&key);
+    OWNED_BUFFER(key);
     simulation_write_key(&key, change);
     struct simulated_change *kept = map_get(simulation->kinds, buffer_str(&key));
     if (kept) {
@@ -433,7 +428,6 @@ static struct simulated_change *simulation_keep(struct simulation *simulation,
                                                 sizeof(struct simulated_change *));
         simulation->changes[simulation->count++] = kept;
     }
-    buffer_finish(&key);
     return kept;
 }
 
@@ -514,8 +508,7 @@ static const char *missing(unsigned hangs_on)
 
 static void add_outcome(struct table *table, const struct simulated *simulated, unsigned hangs_on)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     if (hangs_on)
         buffer_append_format(&text, "undecidable without %s", missing(hangs_on));
     else
@@ -524,13 +517,11 @@ static void add_outcome(struct table *table, const struct simulated *simulated, 
         buffer_append_format(&text, " (%s)", simulated->workflow);
     table_add(table, buffer_str(&text));
     table_add(table, str_from(*simulated->rule ? simulated->rule : "-"));
-    buffer_finish(&text);
 }
 
 static void simulation_report_add_change(struct table *table, const struct simulated_change *change)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     table_add(table, str_from(change->tool));
     table_add(table, str_from(change->source));
     buffer_append_format(&text, "%" PRId64, change->calls);
@@ -541,7 +532,6 @@ static void simulation_report_add_change(struct table *table, const struct simul
     for (size_t i = 0; i < change->example_count; i++)
         buffer_append_format(&text, "%s%s", i > 0 ? ", " : "", change->examples[i]);
     table_add(table, buffer_str(&text));
-    buffer_finish(&text);
 }
 
 /* `unnamed`: calls of which nothing was recorded. */
@@ -661,15 +651,13 @@ struct choice {
 static int policy_simulate_report(struct simulation *simulation, int64_t unnamed,
                                   const struct choice *choice)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     simulation_sort(simulation);
     if (choice->json)
         simulation_write_json(&text, simulation, unnamed);
     else
         simulation_write_text(&text, simulation, unnamed);
     bool written = terminal_write(&text);
-    buffer_finish(&text);
     bool fails = choice->fail_on_change && simulation->different > 0;
     return written && !fails ? CLI_DONE : CLI_FAILURE;
 }

@@ -15,9 +15,9 @@
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/assert.h"
-#include "taskgate/core/buffer.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/gateway/snapshot.h"
 #include "taskgate/json/text.h"
 #include "taskgate/json/visible.h"
@@ -142,11 +142,9 @@ static void policy_test_keys_refuse_unknown(struct reading *reading, const struc
     const char **words = memory_alloc_array(count, sizeof *words);
     for (size_t i = 0; i < count; i++)
         words[i] = keys[i].name;
-    char *full = document_join(path, key->text);
-    char *hint = distance_suggest(key->text, words, count, "known here:");
+    OWNED char *full = document_join(path, key->text);
+    OWNED char *hint = distance_suggest(key->text, words, count, "known here:");
     report_error(&reading->report, key, full, hint, "unknown key");
-    free(hint);
-    free(full);
     free((void *)words);
 }
 
@@ -172,12 +170,11 @@ static void test_keys_read(struct reading *reading, const struct node *node, con
     }
     for (size_t i = 0; i < count; i++) {
         const struct node *value = node_get(node, keys[i].name);
-        char *full = document_join(path, keys[i].name);
+        OWNED char *full = document_join(path, keys[i].name);
         if (!node_is_null(value))
             keys[i].read(reading, value, full);
         else if (keys[i].is_required)
             report_error(&reading->report, value ? value : node, full, NULL, "the key is missing");
-        free(full);
     }
 }
 
@@ -194,11 +191,9 @@ static const char *test_text_of(struct reading *reading, const struct node *node
 static void test_refuse_word(struct reading *reading, const struct node *node, const char *path,
                              const char *what, const char **words, size_t count)
 {
-    char *quoted = report_quote(&reading->report, node);
-    char *hint = count ? distance_suggest(node->text, words, count, "known are:") : NULL;
+    OWNED char *quoted = report_quote(&reading->report, node);
+    OWNED char *hint = count ? distance_suggest(node->text, words, count, "known are:") : NULL;
     report_error(&reading->report, node, path, hint, "%s is not %s", quoted, what);
-    free(hint);
-    free(quoted);
 }
 
 /* ---- the expectation of a case ---- */
@@ -383,8 +378,7 @@ static void test_value_write(struct buffer *out, const struct node *node)
 
 static char *json_of(const struct node *node)
 {
-    struct buffer json;
-    buffer_init(&json);
+    OWNED_BUFFER(json);
     test_value_write(&json, node);
     return buffer_take(&json, NULL);
 }
@@ -448,7 +442,7 @@ static void policy_test_request_add_member(struct reading *reading, const struct
 {
     static const char *names[] = {"name",   "client_name", "client_version", "subject",
                                   "issuer", "groups",      "scopes"};
-    char *full = document_join(path, key->text);
+    OWNED char *full = document_join(path, key->text);
     bool is_list = is_one_of(key->text, &names[COUNT_OF(names) - 2], 2);
     if (!is_one_of(key->text, names, COUNT_OF(names)))
         test_refuse_word(reading, key, path, "a key", names, COUNT_OF(names));
@@ -456,20 +450,18 @@ static void policy_test_request_add_member(struct reading *reading, const struct
     buffer_append_json_string(json, str_from(key->text));
     buffer_append_char(json, ':');
     if (is_list) {
-        char *list = json_of(value);
+        OWNED char *list = json_of(value);
         check_list(reading, value, full);
         buffer_append_text(json, list);
-        free(list);
     } else {
         buffer_append_json_string(json, str_from(test_text_of(reading, value, full)));
     }
-    free(full);
 }
 
 static void policy_test_request_read_principal(struct reading *reading, const struct node *node,
                                                const char *path)
 {
-    struct buffer json;
+    OWNED_BUFFER(json);
     bool is_owner = node->kind == NODE_TEXT && node->text[0] != '{';
     if (is_owner || node->kind != NODE_MAPPING) {
         if (is_owner)
@@ -478,7 +470,6 @@ static void policy_test_request_read_principal(struct reading *reading, const st
             report_error(&reading->report, node, path, NULL, "must be text or a mapping");
         return;
     }
-    buffer_init(&json);
     for (size_t i = 0; i < node->count; i++)
         policy_test_request_add_member(reading, node->keys[i], node->values[i], path, &json);
     bool is_verified =
@@ -612,8 +603,7 @@ static struct config *parse_around(const char *path, const struct node *root,
     struct config *config = NULL;
     struct cedar_policies *policies = policy_files_policies(path);
     const char *slash = strrchr(path, '/');
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     if (policies) {
         buffer_append_text(&text, "schema: 1\nsources:\n");
         policy_test_target_append_sources(&text, root);
@@ -625,7 +615,6 @@ static struct config *parse_around(const char *path, const struct node *root,
         config = config_parse(buffer_str(&text), path, find_variable, problems);
     }
     cedar_policies_destroy(policies);
-    buffer_finish(&text);
     return config;
 }
 
@@ -635,13 +624,11 @@ static struct config *policy_test_target_parse(struct test_file *file, const str
                                                struct config_problems *problems)
 {
     struct config *config = NULL;
-    struct buffer text;
+    OWNED_BUFFER(text);
     if (!file->has_rules)
         return parse_around(file->target, root, problems);
-    buffer_init(&text);
     if (policy_files_read(file->target, &text))
         config = config_parse_rules(buffer_str(&text), file->target, find_variable, problems);
-    buffer_finish(&text);
     return config;
 }
 
@@ -650,16 +637,14 @@ static struct config *policy_test_target_parse(struct test_file *file, const str
 static bool test_target_load(struct test_file *file, const struct node *root)
 {
     struct config_problems problems = {0};
-    struct buffer said;
+    OWNED_BUFFER(said);
     file->has_rules = !str_ends_with(str_from(file->target), STR(".cedar"));
     loading = file;
     struct config *config = policy_test_target_parse(file, root, &problems);
     file->snapshot = config ? snapshot_create(config, &problems) : NULL;
     loading = NULL;
-    buffer_init(&said);
     config_problems_write(&problems, &said);
     policy_files_complain(&said);
-    buffer_finish(&said);
     config_problems_finish(&problems);
     if (!file->snapshot)
         return false;
@@ -701,13 +686,12 @@ static void read_cases(struct reading *reading, const struct node *node, const c
         return;
     file->cases = memory_alloc_array(node->count, sizeof *file->cases);
     for (size_t i = 0; i < node->count; i++) {
-        char *full = memory_format("%s[%zu]", path, i);
+        OWNED char *full = memory_format("%s[%zu]", path, i);
         struct place place = source_text_place(reading->report.source, node->values[i]->start);
         reading->one = &file->cases[file->count++];
         reading->one->line = place.line;
         reading->one->column = place.column;
         test_keys_read(reading, node->values[i], full, case_keys, COUNT_OF(case_keys));
-        free(full);
     }
 }
 
@@ -812,17 +796,14 @@ static bool policy_test_read_read_text(struct test_file *file, struct str text,
 static bool test_file_init(struct test_file *file, const char *path)
 {
     struct config_problems problems = {0};
-    struct buffer text, said;
+    OWNED_BUFFER(text);
+    OWNED_BUFFER(said);
     *file = (struct test_file){.path = path};
-    buffer_init(&text);
-    buffer_init(&said);
     bool good = policy_files_read(path, &text) &&
                 policy_test_read_read_text(file, buffer_str(&text), &problems);
     config_problems_write(&problems, &said);
     policy_files_complain(&said);
     config_problems_finish(&problems);
-    buffer_finish(&said);
-    buffer_finish(&text);
     return good;
 }
 
@@ -971,8 +952,7 @@ static bool policy_test_run_fits(const struct test_outcome *outcome, const struc
 static char *list_findings(const struct test_outcome *outcome, bool errors)
 {
     const struct policy_trace *trace = &outcome->consultation.trace;
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     for (size_t i = 0; i < trace->count; i++) {
         const struct policy_finding *finding = &trace->items[i];
         bool is_new = counts(outcome, finding, errors);
@@ -991,8 +971,7 @@ static char *list_findings(const struct test_outcome *outcome, bool errors)
 
 static char *list_names(const struct test_names *names)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     for (size_t i = 0; i < names->names.count; i++)
         buffer_append_format(&text, "%s%s", i > 0 ? ", " : "", names->names.items[i]);
     if (!text.length)
@@ -1080,9 +1059,8 @@ static void policy_test_report_append_call(struct buffer *out, const struct test
 static void policy_test_report_append_explanation(struct buffer *out,
                                                   const struct consultation *consultation)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     struct str rest, line;
-    buffer_init(&text);
     consultation_write_text(&text, consultation);
     rest = buffer_str(&text);
     while (rest.length) {
@@ -1091,7 +1069,6 @@ static void policy_test_report_append_explanation(struct buffer *out,
         buffer_append(out, line);
         buffer_append_char(out, '\n');
     }
-    buffer_finish(&text);
 }
 
 static void test_report_failure(struct buffer *out, const struct test_file *file,
@@ -1255,7 +1232,7 @@ static int compare_paths(const void *left, const void *right)
 static bool find_files(const char *path)
 {
     struct stat status;
-    char *folder = memory_copy_text(path);
+    OWNED char *folder = memory_copy_text(path);
     size_t length = strlen(folder);
     while (length > 1 && folder[length - 1] == '/')
         folder[--length] = '\0';
@@ -1270,7 +1247,6 @@ static bool find_files(const char *path)
         good = options_complain("there is no file *" ENDING " in %s", path) == 0;
     if (found.count > 0)
         qsort(found.items, found.count, sizeof *found.items, compare_paths);
-    free(folder);
     return good;
 }
 
@@ -1379,14 +1355,13 @@ static int test(const char *path, bool strict, bool json)
 {
     int code = CLI_USAGE;
     bool good = find_files(path);
-    struct test_file *files = memory_alloc_array(found.count, sizeof *files);
+    OWNED struct test_file *files = memory_alloc_array(found.count, sizeof *files);
     for (size_t i = 0; i < found.count; i++)
         good = test_file_init(&files[i], found.items[i]) && good;
     if (good)
         code = run_files(files, strict, json);
     for (size_t i = 0; i < found.count; i++)
         test_file_finish(&files[i]);
-    free(files);
     forget_files();
     return code;
 }

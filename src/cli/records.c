@@ -88,13 +88,11 @@ static int records_run_list(const struct list_command *list, int argc, char **ar
     struct admin_client *client = admin_client_create();
     if (!client)
         return CLI_USAGE;
-    char *place = cursor ? admin_client_encode(client, cursor) : NULL;
-    char *path = memory_format("%s?limit=100%s%s%s", list->path, all ? "" : "&state=active",
-                               place ? "&cursor=" : "", place ? place : "");
+    OWNED char *place = cursor ? admin_client_encode(client, cursor) : NULL;
+    OWNED char *path = memory_format("%s?limit=100%s%s%s", list->path, all ? "" : "&state=active",
+                                     place ? "&cursor=" : "", place ? place : "");
     const struct admin_request request = {.method = "GET", .path = path};
     int code = listing_ask(client, &request, json, list->append);
-    free(path);
-    free(place);
     admin_client_destroy(client);
     return code;
 }
@@ -106,12 +104,10 @@ static int records_end(const char *collection, const char *id, const char *verb,
     struct admin_client *client = admin_client_create();
     if (!client)
         return CLI_USAGE;
-    char *encoded = admin_client_encode(client, id);
-    char *path = memory_format("%s/%s/%s", collection, encoded, verb);
+    OWNED char *encoded = admin_client_encode(client, id);
+    OWNED char *path = memory_format("%s/%s/%s", collection, encoded, verb);
     const struct admin_request request = {.method = "POST", .path = path, .body = body};
     int code = listing_ask(client, &request, json, append);
-    free(path);
-    free(encoded);
     admin_client_destroy(client);
     return code;
 }
@@ -456,9 +452,8 @@ static void definitions_add_parameter(struct admin_client *client, struct buffer
 {
     if (!value)
         return;
-    char *encoded = admin_client_encode(client, value);
+    OWNED char *encoded = admin_client_encode(client, value);
     buffer_append_format(path, "&%s=%s", key, encoded);
-    free(encoded);
 }
 
 static int fetch(struct admin_client *client, const struct wanted *wanted, struct buffer *answer)

@@ -11,6 +11,7 @@
 
 #include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 #include "options.h"
 
@@ -77,18 +78,15 @@ char *saved_token_read(const char *url)
 
 static bool saved_token_make_folders(const char *path)
 {
-    char *part = memory_copy_text(path);
+    OWNED char *part = memory_copy_text(path);
     for (char *at = part + 1; *at; at++) {
         if (*at != '/')
             continue;
         *at = '\0';
-        if (mkdir(part, 0700) != 0 && errno != EEXIST) {
-            free(part);
+        if (mkdir(part, 0700) != 0 && errno != EEXIST)
             return false;
-        }
         *at = '/';
     }
-    free(part);
     return true;
 }
 
@@ -101,10 +99,10 @@ static bool saved_token_write_all(int fd, const char *token)
 
 bool saved_token_write(const char *url, const char *token, struct error *error)
 {
-    char *path = path_of(url);
+    OWNED char *path = path_of(url);
     if (!path)
         return error_set(error, "neither XDG_STATE_HOME nor HOME says where to keep the token");
-    char *fresh = memory_format("%s.XXXXXX", path);
+    OWNED char *fresh = memory_format("%s.XXXXXX", path);
     int fd = saved_token_make_folders(path) ? mkstemp(fresh) : -1; /* 0600 */
     bool written = fd >= 0 && saved_token_write_all(fd, token) && rename(fresh, path) == 0;
     if (!written) {
@@ -112,15 +110,11 @@ bool saved_token_write(const char *url, const char *token, struct error *error)
         if (fd >= 0)
             unlink(fresh);
     }
-    free(fresh);
-    free(path);
     return written;
 }
 
 bool saved_token_forget(const char *url)
 {
-    char *path = path_of(url);
-    bool was_there = path && unlink(path) == 0;
-    free(path);
-    return was_there;
+    OWNED char *path = path_of(url);
+    return path && unlink(path) == 0;
 }

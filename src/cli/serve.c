@@ -12,6 +12,7 @@
 
 #include "taskgate/config/config.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 #include "local_gateway.h"
 #include "options.h"
@@ -25,15 +26,13 @@ extern const char serve_default_policy[];
 
 static bool serve_make_folders(const char *path)
 {
-    char *copy = memory_copy_text(path);
+    OWNED char *copy = memory_copy_text(path);
     for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(copy, 0700);
         *slash = '/';
     }
-    bool good = mkdir(copy, 0700) == 0 || errno == EEXIST;
-    free(copy);
-    return good;
+    return mkdir(copy, 0700) == 0 || errno == EEXIST;
 }
 
 /* The user may change the file afterwards, so one that is there stays. */
@@ -74,10 +73,9 @@ static char *serve_prepare(const char *path, const char *upstream)
         options_complain("%s cannot be written: %s; name a configuration with --config", chosen,
                          strerror(errno));
     if (good && uses_default_store(chosen)) {
-        char *store = memory_format("%s/taskgate.db", folder);
+        OWNED char *store = memory_format("%s/taskgate.db", folder);
         serve_make_folders(folder);
         setenv(STORE_VARIABLE, store, 0);
-        free(store);
     }
     free(folder);
     if (good)
@@ -103,10 +101,8 @@ static void serve_print_page(void *context)
 
 static int serve_upstream(const char *path, const char *upstream)
 {
-    char *chosen = serve_prepare(path, upstream);
-    int code = chosen ? server_run(chosen, serve_print_page, chosen) : CLI_USAGE;
-    free(chosen);
-    return code;
+    OWNED char *chosen = serve_prepare(path, upstream);
+    return chosen ? server_run(chosen, serve_print_page, chosen) : CLI_USAGE;
 }
 
 int cli_serve(int argc, char **argv)

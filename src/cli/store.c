@@ -8,6 +8,7 @@
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/store/maintenance.h"
 #include "taskgate/store/sqlite.h"
 
@@ -45,11 +46,10 @@ static char *configured_place(const char *path)
 static int print_migration(const struct store_site *site, const char *grant_to)
 {
     struct error error = {""};
-    char *sql = store_migration(site, grant_to, &error);
+    OWNED char *sql = store_migration(site, grant_to, &error);
     if (!sql)
         return exit_code(STORE_WORK_FAILED, &error);
     fputs(sql, stdout);
-    free(sql);
     return CLI_DONE;
 }
 
@@ -145,10 +145,8 @@ static char *store_place_of(const struct end *end)
     }
     if (end->variable)
         return store_place_of_variable(end->variable);
-    char *elsewhere = memory_format("--%s-env", end->name);
-    char *place = store_place_given(end->name, end->place, elsewhere);
-    free(elsewhere);
-    return place;
+    OWNED char *elsewhere = memory_format("--%s-env", end->name);
+    return store_place_given(end->name, end->place, elsewhere);
 }
 
 static int store_copy_site(const char *from, const char *to)

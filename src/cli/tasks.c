@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "taskgate/cli/cli.h"
-#include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -64,14 +64,12 @@ static void tasks_add_digest(struct buffer *decision, struct str task)
 /* "y" and "yes" are the only words that go on. */
 static bool wants(const char *verb)
 {
-    struct buffer line;
-    buffer_init(&line);
+    OWNED_BUFFER(line);
     printf("%c%s? [y/N] ", toupper((unsigned char)*verb), verb + 1);
     fflush(stdout);
     tasks_read_line(&line);
     struct str word = str_trim(buffer_str(&line));
     bool is_yes = str_equal_ignore_case(word, STR("y")) || str_equal_ignore_case(word, STR("yes"));
-    buffer_finish(&line);
     if (!is_yes)
         fputs("Nothing was decided.\n", stderr);
     return is_yes;
@@ -97,12 +95,11 @@ static void write_typed_question(struct buffer *out, struct str path)
 static bool tasks_add_typed(struct buffer *decision, struct str task)
 {
     struct str raw = json_member(json_member(task, "typed"), "path");
-    struct buffer path, text, line;
+    OWNED_BUFFER(path);
+    OWNED_BUFFER(text);
+    OWNED_BUFFER(line);
     if (json_type(raw) != JSON_STRING)
         return true;
-    buffer_init(&path);
-    buffer_init(&text);
-    buffer_init(&line);
     json_decode_string(raw, &path);
     write_typed_question(&text, buffer_str(&path));
     terminal_write(&text);
@@ -114,9 +111,6 @@ static bool tasks_add_typed(struct buffer *decision, struct str task)
     } else {
         fputs("Nothing was decided.\n", stderr);
     }
-    buffer_finish(&line);
-    buffer_finish(&text);
-    buffer_finish(&path);
     return typed.length > 0;
 }
 
@@ -127,19 +121,15 @@ static bool is_typed(struct str task, const char *verb)
 
 static int tasks_confirm_look(struct admin_client *client, const char *id, struct buffer *task)
 {
-    struct buffer text;
-    char *encoded = admin_client_encode(client, id);
-    char *path = memory_format("/api/v1/tasks/%s", encoded);
+    OWNED_BUFFER(text);
+    OWNED char *encoded = admin_client_encode(client, id);
+    OWNED char *path = memory_format("/api/v1/tasks/%s", encoded);
     const struct admin_request request = {.method = "GET", .path = path};
     int code = admin_client_send(client, &request, task);
-    buffer_init(&text);
     if (code == CLI_DONE) {
         tasks_append_details(&text, buffer_str(task));
         code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
     }
-    buffer_finish(&text);
-    free(path);
-    free(encoded);
     return code;
 }
 
@@ -150,9 +140,8 @@ static int tasks_confirm_look(struct admin_client *client, const char *id, struc
 static int tasks_confirm(struct admin_client *client, const char *id, const char *verb,
                          const struct tasks_confirmation *confirmation, struct buffer *decision)
 {
-    struct buffer task;
+    OWNED_BUFFER(task);
     bool has_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-    buffer_init(&task);
     int code = has_terminal ? tasks_confirm_look(client, id, &task) : CLI_DONE;
     bool asks = code == CLI_DONE && has_terminal && !confirmation->yes;
     bool asks_typed = asks && !confirmation->typed && is_typed(buffer_str(&task), verb);
@@ -164,7 +153,6 @@ static int tasks_confirm(struct admin_client *client, const char *id, const char
         json_add_text(decision, "requestDigest", confirmation->digest);
     else if (has_terminal)
         tasks_add_digest(decision, buffer_str(&task));
-    buffer_finish(&task);
     return code;
 }
 
@@ -199,36 +187,29 @@ static char *build_query(struct admin_client *client, const struct tasks_filters
         {"limit", is_page ? filters->limit : NULL},
         {"cursor", is_page ? filters->cursor : NULL},
     };
-    struct buffer query;
-    buffer_init(&query);
+    OWNED_BUFFER(query);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (!parts[i].value)
             continue;
-        char *value = admin_client_encode(client, parts[i].value);
+        OWNED char *value = admin_client_encode(client, parts[i].value);
         buffer_append_format(&query, "%s%s=%s", query.length > 0 ? "&" : "", parts[i].name, value);
-        free(value);
     }
     return query.length > 0 ? buffer_take(&query, NULL) : memory_copy_text("");
 }
 
 static int tasks_list_print_page(struct admin_client *client, const struct tasks_filters *filters)
 {
-    struct buffer body, text;
-    char *query = build_query(client, filters, filters->state, true);
-    char *path = memory_format("/api/v1/tasks%s%s", *query ? "?" : "", query);
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(text);
+    OWNED char *query = build_query(client, filters, filters->state, true);
+    OWNED char *path = memory_format("/api/v1/tasks%s%s", *query ? "?" : "", query);
     struct admin_request request = {.method = "GET", .path = path};
-    buffer_init(&body);
-    buffer_init(&text);
     int code = admin_client_send(client, &request, &body);
     if (code == CLI_DONE) {
         visible_append_json(&text, buffer_str(&body));
         buffer_append_char(&text, '\n');
         code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
     }
-    buffer_finish(&text);
-    buffer_finish(&body);
-    free(path);
-    free(query);
     return code;
 }
 
@@ -236,10 +217,8 @@ static int tasks_list_read_state(struct tasks_pages *pages, struct admin_client 
                                  const struct tasks_filters *filters, const char *state,
                                  size_t limit)
 {
-    char *query = build_query(client, filters, state, false);
-    int code = tasks_pages_read(pages, client, query, limit);
-    free(query);
-    return code;
+    OWNED char *query = build_query(client, filters, state, false);
+    return tasks_pages_read(pages, client, query, limit);
 }
 
 /* Up to `limit` tasks to show. Without a filter by state those that wait come first, all of them.
@@ -265,10 +244,9 @@ static int tasks_list_read_tasks(struct tasks_pages *pages, struct admin_client 
 
 static int print_table(const struct tasks_pages *pages, size_t limit)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     size_t shown = pages->count < limit ? pages->count : limit;
     const struct tasks_table table = {pages->tasks, shown, clock_now_ms(), isatty(STDOUT_FILENO)};
-    buffer_init(&text);
     if (shown > 0)
         tasks_append_table(&text, &table);
     else
@@ -278,9 +256,7 @@ static int print_table(const struct tasks_pages *pages, size_t limit)
                              LIMIT_MAX);
     else if (pages->cursor)
         buffer_append_format(&text, "\nThere are older ones: --cursor %s\n", pages->cursor);
-    bool written = terminal_write(&text);
-    buffer_finish(&text);
-    return written ? CLI_DONE : CLI_FAILURE;
+    return terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
 }
 
 static bool read_limit(const char *text, size_t *limit)
@@ -373,13 +349,12 @@ static void tasks_next_say(const char *text)
 static bool tasks_next_decide(struct walk *walk, struct str task, const char *verb,
                               bool asks_reason)
 {
-    struct buffer reason, decision, body, text, id;
-    buffer_init(&id);
+    OWNED_BUFFER(reason);
+    OWNED_BUFFER(decision);
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(text);
+    OWNED_BUFFER(id);
     json_decode_string(json_member(task, "id"), &id);
-    buffer_init(&reason);
-    buffer_init(&decision);
-    buffer_init(&body);
-    buffer_init(&text);
     if (asks_reason) {
         tasks_next_say("reason: ");
         tasks_read_line(&reason);
@@ -390,26 +365,16 @@ static bool tasks_next_decide(struct walk *walk, struct str task, const char *ve
         buffer_append_json_string(&decision, buffer_str(&reason));
     }
     tasks_add_digest(&decision, task);
-    if (strcmp(verb, "approve") == 0 && !tasks_add_typed(&decision, task)) {
-        buffer_finish(&decision);
-        buffer_finish(&reason);
-        buffer_finish(&id);
+    if (strcmp(verb, "approve") == 0 && !tasks_add_typed(&decision, task))
         return true;
-    }
     buffer_append_char(&decision, '}');
-    char *path = memory_format("/api/v1/tasks/%.*s/%s", STR_ARGS(buffer_str(&id)), verb);
+    OWNED char *path = memory_format("/api/v1/tasks/%.*s/%s", STR_ARGS(buffer_str(&id)), verb);
     struct admin_request request = {.method = "POST", .path = path, .body = buffer_str(&decision)};
     int code = admin_client_send(walk->client, &request, &body);
     if (code == CLI_DONE) {
         tasks_append_change(&text, buffer_str(&body));
         terminal_write(&text);
     }
-    free(path);
-    buffer_finish(&id);
-    buffer_finish(&text);
-    buffer_finish(&body);
-    buffer_finish(&decision);
-    buffer_finish(&reason);
     long status = admin_client_status(walk->client);
     return code == CLI_DONE || (status != 0 && status != 401);
 }
@@ -418,9 +383,8 @@ static bool tasks_next_decide(struct walk *walk, struct str task, const char *ve
 
 static void tasks_next_show(struct str task, size_t waiting)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     int64_t deadline = tasks_time(task, "decideBy");
-    buffer_init(&text);
     buffer_append_format(&text, "\n%s", colour_bold());
     tasks_append_member(&text, task, "tool");
     buffer_append_format(&text, "%s   %zu %s", colour_end(), waiting,
@@ -434,7 +398,6 @@ static void tasks_next_show(struct str task, size_t waiting)
     tasks_append_details(&text, task);
     buffer_append_char(&text, '\n');
     terminal_write(&text);
-    buffer_finish(&text);
 }
 
 /* The action of a key. */
@@ -465,9 +428,8 @@ static const struct choice *tasks_next_ask(void)
 
 static bool tasks_next_handle(struct walk *walk, struct str task, size_t waiting)
 {
-    struct buffer id;
+    OWNED_BUFFER(id);
     bool goes_on = true;
-    buffer_init(&id);
     json_decode_string(json_member(task, "id"), &id);
     tasks_next_show(task, waiting);
     const struct choice *choice = tasks_next_ask();
@@ -477,7 +439,6 @@ static bool tasks_next_handle(struct walk *walk, struct str task, size_t waiting
         map_put(walk->skipped, buffer_str(&id), walk);
     else
         goes_on = tasks_next_decide(walk, task, choice->verb, choice->asks_reason);
-    buffer_finish(&id);
     return goes_on;
 }
 
@@ -488,12 +449,10 @@ static void drop_skipped(struct tasks_pages *pages, const struct map *skipped)
 {
     size_t kept = 0;
     for (size_t i = 0; i < pages->count; i++) {
-        struct buffer id;
-        buffer_init(&id);
+        OWNED_BUFFER(id);
         json_decode_string(json_member(pages->tasks[i], "id"), &id);
         if (!map_get(skipped, buffer_str(&id)))
             pages->tasks[kept++] = pages->tasks[i];
-        buffer_finish(&id);
     }
     pages->count = kept;
 }
@@ -550,9 +509,8 @@ static void print_event(struct watch *watch, struct str raw)
 {
     struct sse_event event;
     struct error ignored;
-    struct buffer text;
+    OWNED_BUFFER(text);
     sse_event_read(&event, raw);
-    buffer_init(&text);
     if (event.id.bytes) {
         free(watch->last_id);
         watch->last_id = memory_copy_str(event.id);
@@ -567,7 +525,6 @@ static void print_event(struct watch *watch, struct str raw)
         }
         watch->output_failed = !terminal_write(&text);
     }
-    buffer_finish(&text);
     sse_event_finish(&event);
 }
 
@@ -602,11 +559,10 @@ static void tasks_watch_pause_ms(long ms)
 static int tasks_watch(struct admin_client *client, bool json)
 {
     struct watch watch = {.json = json};
-    struct buffer body;
+    OWNED_BUFFER(body);
     int code;
     bool has_been_open = false;
     long retry_ms = RETRY_FIRST_MS;
-    buffer_init(&body);
     buffer_init(&watch.waiting);
     for (;;) {
         sse_splitter_init(&watch.splitter);
@@ -631,7 +587,6 @@ static int tasks_watch(struct admin_client *client, bool json)
     }
     free(watch.last_id);
     buffer_finish(&watch.waiting);
-    buffer_finish(&body);
     return watch.output_failed ? CLI_FAILURE : code;
 }
 
@@ -691,18 +646,16 @@ static bool tasks_read_file(const char *path, struct buffer *text, struct error 
 /* The endpoint judges the content; what is no JSON at all would make a body that is none. */
 static bool append_file(struct buffer *decision, const char *path)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     struct error error = {""};
     if (!path)
         return true;
-    buffer_init(&text);
     bool is_good = tasks_read_file(path, &text, &error) && json_check(buffer_str(&text), &error);
     if (is_good) {
         json_add_value(decision, "arguments", str_trim(buffer_str(&text)));
     } else {
         options_complain("--arguments %s: %s", path, error.message);
     }
-    buffer_finish(&text);
     return is_good;
 }
 
@@ -737,13 +690,10 @@ static const struct subcommand subcommands[] = {
 
 static int print_json(const struct buffer *body)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     visible_append_json(&text, buffer_str(body));
     buffer_append_char(&text, '\n');
-    bool written = terminal_write(&text);
-    buffer_finish(&text);
-    return written ? CLI_DONE : CLI_FAILURE;
+    return terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
 }
 
 static int print_text(struct buffer *text)
@@ -774,11 +724,11 @@ static int tasks_run_show(struct admin_client *client, const struct subcommand *
                           const struct arguments *arguments)
 {
     (void)self;
-    struct buffer body, text;
-    buffer_init(&body);
+    struct buffer text;
+    OWNED_BUFFER(body);
     buffer_init(&text);
-    char *id = admin_client_encode(client, arguments->id);
-    char *path = memory_format("/api/v1/tasks/%s", id);
+    OWNED char *id = admin_client_encode(client, arguments->id);
+    OWNED char *path = memory_format("/api/v1/tasks/%s", id);
     struct admin_request request = {.method = "GET", .path = path};
     int code = admin_client_send(client, &request, &body);
     if (code == CLI_DONE && arguments->json) {
@@ -789,9 +739,6 @@ static int tasks_run_show(struct admin_client *client, const struct subcommand *
         int printed = print_text(&text);
         code = code == CLI_DONE ? printed : code;
     }
-    free(path);
-    free(id);
-    buffer_finish(&body);
     return code;
 }
 
@@ -819,9 +766,9 @@ static bool tasks_append_grant(struct buffer *decision, const struct arguments *
 static int run_decision(struct admin_client *client, const struct subcommand *self,
                         const struct arguments *arguments)
 {
-    struct buffer decision, body, text;
-    buffer_init(&decision);
-    buffer_init(&body);
+    struct buffer text;
+    OWNED_BUFFER(decision);
+    OWNED_BUFFER(body);
     buffer_init(&text);
     buffer_append(&decision, STR("{"));
     if (arguments->reason)
@@ -836,13 +783,11 @@ static int run_decision(struct admin_client *client, const struct subcommand *se
     if (is_good && (self->with == WITH_APPROVAL || self->with == WITH_REJECTION))
         code = tasks_confirm(client, arguments->id, self->text.name, &arguments->confirmation,
                              &decision);
-    if (code != CLI_DONE) {
-        buffer_finish(&decision);
+    if (code != CLI_DONE)
         return code;
-    }
     buffer_append(&decision, STR("}"));
-    char *id = admin_client_encode(client, arguments->id);
-    char *path = memory_format("/api/v1/tasks/%s/%s", id, self->text.name);
+    OWNED char *id = admin_client_encode(client, arguments->id);
+    OWNED char *path = memory_format("/api/v1/tasks/%s/%s", id, self->text.name);
     struct admin_request request = {.method = "POST", .path = path, .body = buffer_str(&decision)};
     code = admin_client_send(client, &request, &body);
     if (code == CLI_DONE && arguments->json) {
@@ -851,10 +796,6 @@ static int run_decision(struct admin_client *client, const struct subcommand *se
         tasks_append_change(&text, buffer_str(&body));
         code = print_text(&text);
     }
-    free(path);
-    free(id);
-    buffer_finish(&body);
-    buffer_finish(&decision);
     return code;
 }
 
@@ -882,12 +823,11 @@ static int run_with_id(struct admin_client *client, const struct subcommand *sel
                        const struct arguments *arguments)
 {
     struct arguments whole = *arguments;
-    char *id = NULL;
+    OWNED char *id = NULL;
     int code = arguments->id ? tasks_find(client, arguments->id, &id) : CLI_DONE;
     whole.id = id;
     if (code == CLI_DONE)
         code = self->run(client, self, &whole);
-    free(id);
     return code;
 }
 

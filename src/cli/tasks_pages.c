@@ -7,6 +7,7 @@
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 #include "options.h"
@@ -37,24 +38,22 @@ static void take_page(struct tasks_pages *pages, const struct buffer *body)
 static int tasks_pages_read_page(struct tasks_pages *pages, struct admin_client *client,
                                  const char *query, size_t limit)
 {
-    struct buffer path, body;
-    buffer_init(&path);
+    struct buffer body;
+    OWNED_BUFFER(path);
     buffer_init(&body);
     buffer_append_format(&path, "/api/v1/tasks?limit=%zu%s%s", limit < PAGE ? limit : PAGE,
                          *query ? "&" : "", query);
     if (pages->cursor) {
-        char *cursor = admin_client_encode(client, pages->cursor);
+        OWNED char *cursor = admin_client_encode(client, pages->cursor);
         buffer_append_format(&path, "&cursor=%s", cursor);
-        free(cursor);
     }
-    char *text = buffer_take(&path, NULL);
+    OWNED char *text = buffer_take(&path, NULL);
     struct admin_request request = {.method = "GET", .path = text};
     int code = admin_client_send(client, &request, &body);
     if (code == CLI_DONE)
         take_page(pages, &body);
     else
         buffer_finish(&body);
-    free(text);
     return code;
 }
 
@@ -86,12 +85,11 @@ void tasks_pages_finish(struct tasks_pages *pages)
 int64_t tasks_time(struct str task, const char *member)
 {
     struct tm parts = {0};
-    char *text = json_string_text(json_member(task, member), NULL);
+    OWNED char *text = json_string_text(json_member(task, member), NULL);
     const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &parts) : NULL;
     int64_t ms = rest ? (int64_t)timegm(&parts) * 1000 : 0;
     if (rest && *rest == '.')
         ms += strtol(rest + 1, NULL, 10); /* the endpoint writes three digits */
-    free(text);
     return ms;
 }
 
@@ -120,14 +118,13 @@ static int compare_places(const void *left, const void *right)
 
 void tasks_pages_sort(struct tasks_pages *pages)
 {
-    struct place *places = memory_alloc_array(pages->count, sizeof *places);
+    OWNED struct place *places = memory_alloc_array(pages->count, sizeof *places);
     for (size_t i = 0; i < pages->count; i++)
         places[i] = (struct place){deadline_of(pages->tasks[i]), i, pages->tasks[i]};
     if (pages->count > 1)
         qsort(places, pages->count, sizeof *places, compare_places);
     for (size_t i = 0; i < pages->count; i++)
         pages->tasks[i] = places[i].task;
-    free(places);
 }
 
 /* ---- one by the beginning of its id ---- */
@@ -143,10 +140,9 @@ static size_t match(const struct tasks_pages *pages, const char *text, char **id
 {
     size_t found = 0;
     for (size_t i = 0; i < pages->count; i++) {
-        char *own = json_string_text(json_member(pages->tasks[i], "id"), NULL);
+        OWNED char *own = json_string_text(json_member(pages->tasks[i], "id"), NULL);
         if (own && strncmp(own, text, strlen(text)) == 0 && found++ == 0)
             *id = memory_copy_text(own);
-        free(own);
     }
     return found;
 }

@@ -10,6 +10,7 @@
 #include "taskgate/config/duration.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/json/visible.h"
 
@@ -66,8 +67,7 @@ static void say_open(struct str answer, const char *id)
 static int tasks_result_show(struct str answer, const char *id, bool has_ended, bool json)
 {
     struct str result = json_member(answer, "result");
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     if (json) {
         visible_append_json(&text, answer);
     } else if (result.length > 0) {
@@ -80,7 +80,6 @@ static int tasks_result_show(struct str answer, const char *id, bool has_ended, 
     if (text.length > 0)
         buffer_append_char(&text, '\n');
     bool written = terminal_write(&text);
-    buffer_finish(&text);
     if (!has_ended)
         return CLI_CONFLICT;
     return written && json_string_equals(json_member(answer, "state"), STR("completed"))
@@ -92,14 +91,14 @@ static int tasks_result_show(struct str answer, const char *id, bool has_ended, 
 static int tasks_result_ask(struct admin_client *client, const char *encoded_id, int64_t wait_ms,
                             struct buffer *body, bool *is_open)
 {
-    char *path = memory_format("/api/v1/tasks/%s/result?wait=%" PRId64 "ms", encoded_id, wait_ms);
+    OWNED char *path =
+        memory_format("/api/v1/tasks/%s/result?wait=%" PRId64 "ms", encoded_id, wait_ms);
     struct admin_request request = {.method = "GET", .path = path, .wait_ms = wait_ms};
     int64_t asked_ms = clock_monotonic_ms();
     int code = admin_client_send(client, &request, body);
     /* An answer before the wait is over means that the gateway stops, so it is not asked again. */
     *is_open = code == CLI_DONE && admin_client_status(client) == 202 &&
                clock_monotonic_ms() - asked_ms >= wait_ms;
-    free(path);
     return code;
 }
 
@@ -120,13 +119,12 @@ static void read_words(struct buffer *words, struct str result)
 int tasks_append_outcome(struct buffer *out, struct admin_client *client, const char *id,
                          struct str task)
 {
-    struct buffer body, words;
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(words);
     bool is_open;
     if (!json_string_equals(json_member(task, "state"), STR("completed")))
         return CLI_DONE;
-    buffer_init(&body);
-    buffer_init(&words);
-    char *encoded = admin_client_encode(client, id);
+    OWNED char *encoded = admin_client_encode(client, id);
     int code = tasks_result_ask(client, encoded, 0, &body, &is_open);
     if (code == CLI_DONE) {
         read_words(&words, json_member(buffer_str(&body), "result"));
@@ -135,20 +133,16 @@ int tasks_append_outcome(struct buffer *out, struct admin_client *client, const 
         visible_append(out, first);
         buffer_append_text(out, first.length < words.length ? "…\n" : "\n");
     }
-    free(encoded);
-    buffer_finish(&words);
-    buffer_finish(&body);
     return code;
 }
 
 int tasks_result(struct admin_client *client, const char *id, int64_t wait_ms, bool json)
 {
     int64_t left_ms = wait_ms;
-    char *encoded = admin_client_encode(client, id);
-    struct buffer body;
+    OWNED char *encoded = admin_client_encode(client, id);
+    OWNED_BUFFER(body);
     bool is_open;
     int code;
-    buffer_init(&body);
     do {
         int64_t piece_ms = left_ms < TASKS_WAIT_MAX_MS ? left_ms : TASKS_WAIT_MAX_MS;
         code = tasks_result_ask(client, encoded, piece_ms, &body, &is_open);
@@ -156,7 +150,5 @@ int tasks_result(struct admin_client *client, const char *id, int64_t wait_ms, b
     } while (is_open && left_ms > 0);
     if (code == CLI_DONE)
         code = tasks_result_show(buffer_str(&body), id, admin_client_status(client) != 202, json);
-    buffer_finish(&body);
-    free(encoded);
     return code;
 }

@@ -7,6 +7,7 @@
 
 #include "taskgate/core/clock.h"
 #include "taskgate/core/marks.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
 #include "taskgate/notify/shown.h"
@@ -19,30 +20,24 @@
 
 void tasks_append_member(struct buffer *out, struct str task, const char *name)
 {
-    struct buffer decoded;
-    buffer_init(&decoded);
+    OWNED_BUFFER(decoded);
     json_decode_string(json_member(task, name), &decoded);
     visible_append(out, buffer_str(&decoded));
-    buffer_finish(&decoded);
 }
 
 void tasks_append_asker(struct buffer *out, struct str task)
 {
-    struct buffer name, by;
-    buffer_init(&name);
-    buffer_init(&by);
+    OWNED_BUFFER(name);
+    OWNED_BUFFER(by);
     json_decode_string(json_member(task, "principalBy"), &by);
     if (json_decode_string(json_member(task, "principal"), &name))
         shown_append_asker(out, buffer_str(&name), buffer_str(&by));
-    buffer_finish(&by);
-    buffer_finish(&name);
 }
 
 /* "2026-01-12 22:30:00Z" of an RFC 3339 time: to the second, still in UTC. */
 static void append_time(struct buffer *out, struct str task, const char *name)
 {
-    struct buffer time;
-    buffer_init(&time);
+    OWNED_BUFFER(time);
     tasks_append_member(&time, task, name);
     if (time.length >= 20) {
         time.bytes[10] = ' ';
@@ -50,7 +45,6 @@ static void append_time(struct buffer *out, struct str task, const char *name)
         buffer_append_char(&time, 'Z');
     }
     buffer_append(out, buffer_str(&time));
-    buffer_finish(&time);
 }
 
 void tasks_read_short(struct buffer *text, struct str task, const char *name)
@@ -91,15 +85,13 @@ static void tasks_append_missing(struct buffer *out, struct str task)
     bool has_groups = json_type(json_member(json_member(task, "quorum"), "count")) == JSON_NONE;
     const char *joint = "";
     while (json_next_member(needs, &position, &key, &value)) {
-        struct buffer group;
-        buffer_init(&group);
+        OWNED_BUFFER(group);
         json_decode_string(str_slice(key.bytes - 1, key.length + 2), &group);
         buffer_append_format(out, "%s%.*s", joint, STR_ARGS(value));
         if (has_groups) {
             buffer_append_text(out, " of ");
             visible_append(out, buffer_str(&group));
         }
-        buffer_finish(&group);
         joint = ", ";
     }
 }
@@ -154,12 +146,10 @@ static void append_hints(struct buffer *out, struct str task)
         return;
     buffer_append_format(out, "%-11s", "Look at");
     for (const char *joint = ""; json_next_element(paths, &position, &path); joint = ", ") {
-        struct buffer text;
-        buffer_init(&text);
+        OWNED_BUFFER(text);
         json_decode_string(path, &text);
         buffer_append_text(out, joint);
         visible_append(out, buffer_str(&text));
-        buffer_finish(&text);
     }
     buffer_append_char(out, '\n');
 }
@@ -194,8 +184,7 @@ static void append_marks(struct buffer *out, struct str task)
     struct str one, marks = json_member(task, "marks");
     const char *label = "Look out";
     while (json_next_element(marks, &position, &one)) {
-        struct buffer what;
-        buffer_init(&what);
+        OWNED_BUFFER(what);
         json_decode_string(json_member(one, "what"), &what);
         enum mark mark = mark_of_name(buffer_str(&what));
         buffer_append_format(out, "%-11s", label);
@@ -206,7 +195,6 @@ static void append_marks(struct buffer *out, struct str task)
         else
             visible_append(out, buffer_str(&what)); /* of a later version */
         buffer_append_char(out, '\n');
-        buffer_finish(&what);
         label = "";
     }
 }
@@ -222,14 +210,13 @@ static bool shows_risk(struct str task)
 static void append_execution(struct buffer *out, struct str task)
 {
     struct str execution = json_member(task, "execution");
-    struct buffer state;
+    OWNED_BUFFER(state);
     if (json_type(execution) != JSON_OBJECT)
         return;
     bool waits =
         json_string_equals(json_member(execution, "state"), STR("waiting_for_credentials"));
     bool has_begun = json_type(json_member(execution, "startedAt")) == JSON_STRING;
     bool has_run = json_type(json_member(execution, "durationMs")) == JSON_NUMBER;
-    buffer_init(&state);
     tasks_append_member(&state, execution, "state");
     buffer_append_format(out, "%-11s", "Execution");
     if (waits)
@@ -247,7 +234,6 @@ static void append_execution(struct buffer *out, struct str task)
         tasks_append_member(out, execution, "traceId");
     }
     buffer_append_char(out, '\n');
-    buffer_finish(&state);
 }
 
 static void append_counts(struct buffer *out, struct str counts)
@@ -351,8 +337,7 @@ void tasks_append_details(struct buffer *out, struct str task)
         {"Digest", "argumentsDigest", false},
         {"Request", "requestDigest", false},
     };
-    struct buffer value;
-    buffer_init(&value);
+    OWNED_BUFFER(value);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         buffer_clear(&value);
         bool is_risk = rows[i].member && strcmp(rows[i].member, "risk") == 0;
@@ -367,7 +352,6 @@ void tasks_append_details(struct buffer *out, struct str task)
         if (value.length > 0)
             buffer_append_format(out, "%-11s%.*s\n", rows[i].label, STR_ARGS(buffer_str(&value)));
     }
-    buffer_finish(&value);
     append_decision(out, task);
     append_tool(out, task);
     append_marks(out, task);
@@ -385,27 +369,23 @@ static bool tasks_show_is_decision(struct str task)
 
 static void append_state(struct buffer *out, struct str task)
 {
-    struct buffer state;
-    buffer_init(&state);
+    OWNED_BUFFER(state);
     tasks_append_member(&state, task, "state");
     const char *colour = colour_of_state(buffer_str(&state));
     buffer_append_format(out, "%s%.*s%s", colour, STR_ARGS(buffer_str(&state)),
                          *colour ? colour_end() : "");
-    buffer_finish(&state);
 }
 
 void tasks_append_change(struct buffer *out, struct str task)
 {
-    struct buffer by, tool;
-    buffer_init(&by);
-    buffer_init(&tool);
+    OWNED_BUFFER(by);
+    OWNED_BUFFER(tool);
     tasks_read_short(&tool, task, "tool");
     tasks_append_member(out, task, "id");
     buffer_append(out, STR("  "));
     append_state(out, task);
     buffer_append(out, STR("  "));
     visible_append(out, buffer_str(&tool));
-    buffer_finish(&tool);
     if (json_string_equals(json_member(task, "state"), STR("pending")) &&
         json_count(json_member(task, "votes")) > 0) {
         buffer_append_text(out, "  missing: ");
@@ -415,15 +395,13 @@ void tasks_append_change(struct buffer *out, struct str task)
     if (by.length > 0)
         buffer_append_format(out, "  %sby %.*s", tasks_show_is_decision(task) ? "" : "approved ",
                              STR_ARGS(buffer_str(&by)));
-    buffer_finish(&by);
     buffer_append_char(out, '\n');
 }
 
 /* A failure says why in statusMessage, a refusal in the operator's reason. */
 static void append_cause(struct buffer *out, struct str task)
 {
-    struct buffer cause;
-    buffer_init(&cause);
+    OWNED_BUFFER(cause);
     tasks_append_member(&cause, task, "reason");
     if (cause.length == 0 || json_string_equals(json_member(task, "state"), STR("failed"))) {
         buffer_clear(&cause);
@@ -433,14 +411,12 @@ static void append_cause(struct buffer *out, struct str task)
         buffer_append(out, STR(": "));
         visible_append(out, buffer_str(&cause));
     }
-    buffer_finish(&cause);
 }
 
 void tasks_append_event(struct buffer *out, struct str task, int64_t now_ms)
 {
     char time[CLOCK_TEXT_BYTES];
-    struct buffer line;
-    buffer_init(&line);
+    OWNED_BUFFER(line);
     clock_format(now_ms, time);
     buffer_append_format(out, "%s%.19sZ%s  ", colour_dim(), time, colour_end());
     tasks_append_change(&line, task);
@@ -453,5 +429,4 @@ void tasks_append_event(struct buffer *out, struct str task, int64_t now_ms)
     }
     append_cause(out, task);
     buffer_append_char(out, '\n');
-    buffer_finish(&line);
 }

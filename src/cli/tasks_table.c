@@ -4,6 +4,7 @@
 #include "tasks_show.h"
 #include "tasks_table.h"
 
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
 
@@ -82,12 +83,11 @@ static void add_call(struct buffer *cell, struct str task, int64_t now_ms)
 {
     size_t position = 0;
     struct str key, value, arguments = json_member(task, "arguments");
-    struct buffer text;
+    OWNED_BUFFER(text);
     if (json_type(json_member(task, "summary")) == JSON_STRING) {
         tasks_append_member(cell, task, "summary");
         return;
     }
-    buffer_init(&text);
     while (json_next_member(arguments, &position, &key, &value) &&
            text.length <= (size_t)4 * VALUES_CHARACTERS) {
         if (text.length > 0)
@@ -100,7 +100,6 @@ static void add_call(struct buffer *cell, struct str task, int64_t now_ms)
     visible_append(cell, beginning);
     if (beginning.length < text.length)
         buffer_append_text(cell, "…");
-    buffer_finish(&text);
 }
 
 /* A row takes one line of 80 columns; of the tool most is seen. */
@@ -140,10 +139,9 @@ void tasks_append_table(struct buffer *out, const struct tasks_table *tasks)
         table.least[i] = columns[i].least;
     table.paint = paint;
     for (size_t i = 0; i < tasks->count * COLUMNS; i++) {
-        struct buffer cell;
+        OWNED_BUFFER(cell);
         struct str task = tasks->tasks[i / COLUMNS];
         size_t column = i % COLUMNS;
-        buffer_init(&cell);
         if (columns[column].member)
             tasks_read_short(&cell, task, columns[column].member);
         else
@@ -154,7 +152,6 @@ void tasks_append_table(struct buffer *out, const struct tasks_table *tasks)
             table_add(&table, cell.length ? buffer_str(&cell) : STR("-"));
         else
             table_add_shown(&table, cell.length ? buffer_str(&cell) : STR("-"));
-        buffer_finish(&cell);
     }
     table_write(&table, out);
     table_finish(&table);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/json/visible.h"
 
@@ -37,11 +38,10 @@ static void terminal_append_value(struct buffer *out, struct str json, unsigned 
 static void terminal_append_member(struct buffer *out, struct str raw, struct str value,
                                    unsigned indent, const struct paths *hidden)
 {
-    struct buffer key;
+    OWNED_BUFFER(key);
     struct str first, rest;
     bool is_hidden = false;
     struct paths below = {memory_alloc_array(hidden->count, sizeof *below.items), 0};
-    buffer_init(&key);
     json_decode_string(raw, &key);
     for (size_t i = 0; i < hidden->count; i++) {
         bool goes_on = str_cut(hidden->items[i], '.', &first, &rest);
@@ -56,7 +56,6 @@ static void terminal_append_member(struct buffer *out, struct str raw, struct st
         buffer_append(out, STR("[REDACTED]"));
     else
         terminal_append_value(out, value, indent, &below);
-    buffer_finish(&key);
     free(below.items);
 }
 
@@ -107,7 +106,7 @@ static void terminal_append_value(struct buffer *out, struct str json, unsigned 
 void terminal_append_pretty(struct buffer *out, struct str json, struct str hidden)
 {
     struct paths paths = {memory_alloc_array(json_count(hidden), sizeof *paths.items), 0};
-    struct buffer *texts = memory_alloc_array(json_count(hidden), sizeof *texts);
+    OWNED struct buffer *texts = memory_alloc_array(json_count(hidden), sizeof *texts);
     size_t position = 0;
     struct str path;
     while (json_next_element(hidden, &position, &path)) {
@@ -119,7 +118,6 @@ void terminal_append_pretty(struct buffer *out, struct str json, struct str hidd
     terminal_append_value(out, json, 0, &paths);
     while (paths.count > 0)
         buffer_finish(&texts[--paths.count]);
-    free(texts);
     free(paths.items);
 }
 
@@ -282,10 +280,9 @@ static void terminal_write_row(const struct table *table, size_t row, const stru
 
 void table_write(const struct table *table, struct buffer *out)
 {
-    struct place *places = lay_out(table);
+    OWNED struct place *places = lay_out(table);
     for (size_t i = 0; i * table->columns < table->count; i++)
         terminal_write_row(table, i, places, out);
-    free(places);
 }
 
 void table_finish(struct table *table)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <yaml.h>
 
+#include "taskgate/core/owned.h"
 #include "taskgate/store/postgres_library.h"
 #include "taskgate/upstream/curl_library.h"
 
@@ -94,15 +95,12 @@ static int version_show(bool json)
         {"cjose", cjose_version()},
         {"libyaml", yaml_get_version_string()},
     };
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     if (json)
         version_append_json(&text, parts, sizeof parts / sizeof *parts);
     else
         buffer_append_text(&text, "taskgate " TASKGATE_VERSION "\n");
-    int code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
-    buffer_finish(&text);
-    return code;
+    return terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
 }
 
 int cli_version(int argc, char **argv)

@@ -8,6 +8,7 @@
 #include "taskgate/config/glob.h"
 #include "taskgate/config/secure_url.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 static bool is_alphanumeric(char c)
 {
@@ -197,10 +198,9 @@ bool check_scope(struct str text, struct error *error)
 bool check_address(struct str text, struct error *error)
 {
     unsigned char address[16];
-    char *name = memory_copy_str(text);
+    OWNED char *name = memory_copy_str(text);
     bool is_address =
         inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
-    free(name);
     return is_address ||
            error_set(error,
                      "this is no IP address to listen on, such as 127.0.0.1, 0.0.0.0 or ::1");

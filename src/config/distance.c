@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "distance.h"
-#include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 #define MAX_LENGTH 63
 
@@ -63,8 +63,7 @@ char *distance_suggest(const char *word, const char *const *words, size_t count,
     const char *nearest = distance_nearest(word, words, count);
     if (nearest)
         return memory_format("did you mean \"%s\"?", nearest);
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_text(&text, others);
     for (size_t i = 0; i < count; i++)
         buffer_append_format(&text, "%s%s", i ? ", " : " ", words[i]);

@@ -8,6 +8,7 @@
 #include "document.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 /* The nodes of a document: their content, their paths, and findings about them. */
 
@@ -50,14 +51,12 @@ bool node_is_null(const struct node *node)
 
 char *document_join(const char *path, const char *name)
 {
-    char *quoted = NULL;
+    OWNED char *quoted = NULL;
     for (const char *c = name; *c && !quoted; c++) {
         if (*c <= ' ' || *c == 0x7F || strchr("\"\\.[]:", *c))
             quoted = problems_quote(name);
     }
-    char *joined = memory_format("%s%s%s", path, *path ? "." : "", quoted ? quoted : name);
-    free(quoted);
-    return joined;
+    return memory_format("%s%s%s", path, *path ? "." : "", quoted ? quoted : name);
 }
 
 static char *path_at(const struct node *node, size_t index, const char *path)
@@ -68,11 +67,9 @@ static char *path_at(const struct node *node, size_t index, const char *path)
         const struct node *value = node->values[i];
         if (index < value->start || index >= value->end)
             continue;
-        char *inner = node->kind == NODE_LIST ? memory_format("%s[%zu]", path, i)
-                                              : document_join(path, node->keys[i]->text);
-        char *found = path_at(value, index, inner);
-        free(inner);
-        return found;
+        OWNED char *inner = node->kind == NODE_LIST ? memory_format("%s[%zu]", path, i)
+                                                    : document_join(path, node->keys[i]->text);
+        return path_at(value, index, inner);
     }
     return NULL;
 }
@@ -201,15 +198,16 @@ static bool next_event(struct builder *builder, yaml_event_t *event)
         return true;
     if (parser->error == YAML_MEMORY_ERROR)
         memory_exhausted();
-    char *what = memory_format("this is not YAML: %s%s%s", parser->problem,
-                               parser->context ? ", " : "", parser->context ? parser->context : "");
+    OWNED char *what =
+        memory_format("this is not YAML: %s%s%s", parser->problem, parser->context ? ", " : "",
+                      parser->context ? parser->context : "");
     yaml_mark_t mark = parser->problem_mark;
     if (parser->error == YAML_READER_ERROR)
         mark.index = document_count_characters(builder->report->source, parser->problem_offset);
     struct str line = line_from(builder->report->source, mark.index);
     /* An alias that is none is reported behind its star. */
     bool is_alias = parser->context && strstr(parser->context, "alias");
-    char *glob =
+    OWNED char *glob =
         is_alias ? hint_at_glob(builder->report->source, parser->context_mark.index) : NULL;
     if (glob) {
         document_complain(builder, parser->context_mark, glob,
@@ -219,8 +217,6 @@ static bool next_event(struct builder *builder, yaml_event_t *event)
         bool is_tab = line.length > 0 && line.bytes[0] == '\t';
         complain_of(builder, NULL, mark, is_tab ? "indent with spaces: here is a tab" : NULL, what);
     }
-    free(glob);
-    free(what);
     return false;
 }
 
@@ -322,11 +318,10 @@ static void document_add_pair(struct builder *builder, struct node *mapping, str
 {
     struct node *first = map_put(seen, str_from(key->text), key);
     if (first) {
-        char *path = document_join(builder->path, key->text);
+        OWNED char *path = document_join(builder->path, key->text);
         struct place place = source_text_place(builder->report->source, first->start);
         report_error(builder->report, key, path, "keep one of them",
                      "the key stands here twice, first in line %d", place.line);
-        free(path);
         map_put(seen, str_from(key->text), first);
         node_destroy(key);
         node_destroy(value);
@@ -370,11 +365,9 @@ static struct node *build_mapping(struct builder *builder, const yaml_event_t *e
 /* Hardly anybody means an alias by `*name`. */
 static struct node *refuse_alias(const struct builder *builder, const yaml_event_t *event)
 {
-    char *glob = hint_at_glob(builder->report->source, event->start_mark.index);
-    char *hint = glob ? memory_format("%s; or write the value out", glob) : NULL;
+    OWNED char *glob = hint_at_glob(builder->report->source, event->start_mark.index);
+    OWNED char *hint = glob ? memory_format("%s; or write the value out", glob) : NULL;
     document_complain(builder, event->start_mark, hint, "YAML aliases (*name) are not supported");
-    free(hint);
-    free(glob);
     return NULL;
 }
 
@@ -449,10 +442,9 @@ static void report_missing(const struct report *report, const struct node *root)
         const struct segment *segment = &source->segments[i];
         if (segment->kind != SEGMENT_MISSING)
             continue;
-        char *path = document_path_at(root, segment->text_start);
+        OWNED char *path = document_path_at(root, segment->text_start);
         problems_error(report->problems, source_text_place(source, segment->text_start), path,
                        "set it, or write a default as ${NAME:-default}", "%s", segment->problem);
-        free(path);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "checks.h"
 #include "environment.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 /* The table of environment variables. A new variable is a new row. */
 
@@ -148,11 +149,10 @@ static void refuse_range(const struct draft *draft, const struct variable *varia
 {
     int64_t factor = variable->spellings[spelling].factor;
     const char *rule = variable->rule ? variable->rule : "";
-    char *message =
+    OWNED char *message =
         memory_format("%s%smust be from %" PRId64 " to %" PRId64, rule, *rule ? " " : "",
                       (variable->minimum + factor - 1) / factor, variable->maximum / factor);
     environment_complain(draft, variable->spellings[spelling].name, variable->sets, NULL, message);
-    free(message);
 }
 
 static void apply_number(const struct draft *draft, const struct variable *variable)
@@ -166,10 +166,9 @@ static void apply_number(const struct draft *draft, const struct variable *varia
         return;
     const char *name = variable->spellings[spelling].name;
     for (size_t i = spelling + 1; i < MAX_SPELLINGS && variable->spellings[i].name; i++) {
-        char *message = memory_format("%s is set as well and wins", name);
+        OWNED char *message = memory_format("%s is set as well and wins", name);
         if (environment_value_of(draft, variable->spellings[i].name))
             environment_warn(draft, variable->spellings[i].name, variable->sets, NULL, message);
-        free(message);
     }
     if (!str_to_u64(str_trim(str_from(environment_value_of(draft, name))), &number)) {
         environment_warn(draft, name, variable->sets, NULL,
@@ -245,9 +244,8 @@ static void apply_upstream(const struct draft *draft, const struct variable *var
             draft, name, variable->sets, "unset it, and write each url into the file",
             "there are several sources, and this replaces the url of a single one");
     } else if (!check_url(str_from(value), &error)) {
-        char *message = memory_format("V-008 %s", error.message);
+        OWNED char *message = memory_format("V-008 %s", error.message);
         environment_complain(draft, name, variable->sets, NULL, message);
-        free(message);
     } else if (config->source_count == 1) {
         free(config->sources[0].url);
         config->sources[0].url = memory_copy_text(value);
@@ -266,14 +264,11 @@ static void apply_refused(const struct draft *draft, const struct variable *vari
         if (str_equal_ignore_case(candidate, value))
             return;
     } while (rest.length);
-    char *text = memory_copy_str(value);
-    char *quoted = problems_quote(text);
-    char *message =
+    OWNED char *text = memory_copy_str(value);
+    OWNED char *quoted = problems_quote(text);
+    OWNED char *message =
         memory_format("%s is refused: nothing in the environment may switch approval off", quoted);
     environment_complain(draft, name, NULL, "unset it", message);
-    free(message);
-    free(quoted);
-    free(text);
 }
 
 /* Whether the variable that fills `offset` of the configuration is set. */

@@ -7,6 +7,7 @@
 #include "taskgate/config/secure_url.h"
 #include "taskgate/config/summary.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define CHOICES(variable, words, ...)                                                              \
@@ -561,8 +562,7 @@ char *key_pattern(const struct key *key)
 /* "a, b or c". */
 static char *list_choices(const struct choices *choices)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     for (size_t i = 0; i < choices->count; i++) {
         const char *joint = i == 0 ? "" : i + 1 == choices->count ? " or " : ", ";
         buffer_append_format(&text, "%s%s", joint, choices->items[i].name);
@@ -590,8 +590,6 @@ char *key_type_text(const struct key *key)
     };
     if (key->type != KEY_CHOICE && key->type != KEY_CHOICES)
         return memory_copy_text(names[key->type]);
-    char *choices = list_choices(key->choices);
-    char *text = memory_format(key->type == KEY_CHOICES ? "a list of %s" : "%s", choices);
-    free(choices);
-    return text;
+    OWNED char *choices = list_choices(key->choices);
+    return memory_format(key->type == KEY_CHOICES ? "a list of %s" : "%s", choices);
 }

@@ -221,16 +221,14 @@ struct config *config_parse_rules(struct str text, const char *name, config_gete
 
 static struct config *load_file(const struct origin *origin, struct config_problems *problems)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     struct config *config = NULL;
     struct config_file file;
-    buffer_init(&text);
     if (file_read(origin->name, &text, &file))
         config = load_parse_text(buffer_str(&text), origin, problems);
     else
         problems_error(problems, (struct place){.file = origin->name}, NULL, NULL,
                        "the configuration file cannot be read: %s", strerror(errno));
-    buffer_finish(&text);
     if (config)
         config_add_file(config, origin->name, &file);
     else

@@ -28,10 +28,8 @@ struct hierarchy {
 static bool memory_limit_read_text(const char *root, const char *path, struct buffer *text)
 {
     struct config_file file;
-    char *full = memory_format("%s%s", root, path);
-    bool is_there = file_read(full, text, &file);
-    free(full);
-    return is_there;
+    OWNED char *full = memory_format("%s%s", root, path);
+    return file_read(full, text, &file);
 }
 
 /* "memory" in "cpu,memory". */
@@ -51,15 +49,12 @@ static bool memory_limit_names(struct str list, struct str name)
 /* 0: none; "max" is no number. */
 static int64_t memory_limit_read_limit(const char *root, const char *folder, const char *name)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     uint64_t value;
-    char *path = memory_format("%s/%s", folder, name);
-    buffer_init(&text);
+    OWNED char *path = memory_format("%s/%s", folder, name);
     bool is_limit = memory_limit_read_text(root, path, &text) &&
                     str_to_u64(str_trim(buffer_str(&text)), &value) &&
                     value < (uint64_t)LEAST_UNLIMITED;
-    buffer_finish(&text);
-    free(path);
     return is_limit ? (int64_t)value : 0;
 }
 

@@ -5,6 +5,7 @@
 #include "taskgate/config/electorate.h"
 #include "taskgate/config/people.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 /* From people and tokens to those who can vote. */
 
@@ -207,10 +208,9 @@ static void name_stranger(const struct config *config, struct person *person)
         people_are_equal(subject, PEOPLE_OWN_NAME) || config_person_find(config, subject);
     for (size_t i = 0; i < config->token_count; i++)
         is_taken = is_taken || people_are_equal(config->tokens[i].name, subject);
-    char *name =
+    OWNED char *name =
         is_taken ? memory_format("%s (%s)", subject, person->issuer) : memory_copy_text(subject);
     set_name(person, name, true);
-    free(name);
 }
 
 static unsigned people_roles_of(const struct config_oidc *oidc, const struct ballot_names *groups)

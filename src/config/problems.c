@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 #define QUOTED_BYTES 60
 
@@ -87,8 +88,7 @@ char *problems_quote(const char *text)
         while (shown.length && ((unsigned char)shown.bytes[shown.length] & 0xC0) == 0x80)
             shown.length--;
     }
-    struct buffer quoted;
-    buffer_init(&quoted);
+    OWNED_BUFFER(quoted);
     buffer_append_json_string(&quoted, shown);
     if (is_cut)
         buffer_append_text(&quoted, "…");

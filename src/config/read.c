@@ -11,6 +11,7 @@
 #include "taskgate/config/duration.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/str.h"
 #include "validate.h"
 
@@ -138,22 +139,18 @@ static void refuse_value(const struct entry *entry, const struct node *node, con
         read_refuse(entry, node, NULL, what);
         return;
     }
-    char *quoted = report_quote(entry->report, node);
-    char *message = memory_format("%s: %s", quoted, what);
+    OWNED char *quoted = report_quote(entry->report, node);
+    OWNED char *message = memory_format("%s: %s", quoted, what);
     read_refuse(entry, node, NULL, message);
-    free(message);
-    free(quoted);
 }
 
 static void refuse_kind(const struct entry *entry, const struct node *node)
 {
     static const char *const kinds[] = {
         [NODE_TEXT] = "a single value", [NODE_LIST] = "a list", [NODE_MAPPING] = "a mapping"};
-    char *wanted = key_type_text(entry->key);
-    char *message = memory_format("must be %s, but is %s", wanted, kinds[node->kind]);
+    OWNED char *wanted = key_type_text(entry->key);
+    OWNED char *message = memory_format("must be %s, but is %s", wanted, kinds[node->kind]);
     read_refuse(entry, node, NULL, message);
-    free(message);
-    free(wanted);
 }
 
 static const struct choice *find_choice(const struct choices *choices, const char *text)
@@ -194,13 +191,10 @@ static bool read_choice(const struct entry *entry, const struct node *node, unsi
     const char **words = memory_alloc_array(choices->count, sizeof *words);
     for (size_t i = 0; i < choices->count; i++)
         words[i] = choices->items[i].name;
-    char *quoted = report_quote(entry->report, node);
-    char *message = memory_format("%s is not %s", quoted, choices->noun);
-    char *hint = distance_suggest(node->text, words, choices->count, "it may be");
+    OWNED char *quoted = report_quote(entry->report, node);
+    OWNED char *message = memory_format("%s is not %s", quoted, choices->noun);
+    OWNED char *hint = distance_suggest(node->text, words, choices->count, "it may be");
     read_refuse(entry, node, hint, message);
-    free(hint);
-    free(message);
-    free(quoted);
     free((void *)words);
     return false;
 }
@@ -246,9 +240,8 @@ static void read_texts(const struct entry *entry, void *target)
         refuse_kind(entry, node);
     } else {
         for (size_t i = 0; i < node->count; i++) {
-            char *path = memory_format("%s[%zu]", entry->path, i);
+            OWNED char *path = memory_format("%s[%zu]", entry->path, i);
             read_add_text(entry, node->values[i], path, &strings);
-            free(path);
         }
     }
     if (entry->key->size) {
@@ -286,11 +279,10 @@ static void read_choices(const struct entry *entry, void *target)
     for (size_t i = 0; i < node->count; i++) {
         unsigned bit = 0;
         struct entry item = *entry;
-        char *path = memory_format("%s[%zu]", entry->path, i);
+        OWNED char *path = memory_format("%s[%zu]", entry->path, i);
         item.path = path;
         if (read_choice(&item, node->values[i], &bit))
             bits |= bit;
-        free(path);
     }
     scalar_store_number(entry->key, target, bits);
 }
@@ -318,13 +310,13 @@ static void read_items(const struct entry *entry, void *target)
         return;
     }
     char *items = memory_alloc_array(node->count, key->item);
-    char *pattern = key_pattern(key);
+    OWNED char *pattern = key_pattern(key);
     memcpy(at(target, key->offset), &items, sizeof items);
     memcpy(at(target, key->count), &node->count, sizeof node->count);
     for (size_t i = 0; i < node->count; i++) {
         void *item = items + i * key->item;
-        char *path = is_named ? document_join(entry->path, node->keys[i]->text)
-                              : memory_format("%s[%zu]", entry->path, i);
+        OWNED char *path = is_named ? document_join(entry->path, node->keys[i]->text)
+                                    : memory_format("%s[%zu]", entry->path, i);
         struct error error;
         struct entry place = {entry->report, key, node->values[i], path};
         if (is_named) {
@@ -334,9 +326,7 @@ static void read_items(const struct entry *entry, void *target)
         if (is_named && key->check && !key->check(str_from(node->keys[i]->text), &error))
             refuse_value(&place, node->keys[i], error.message);
         read_mapping(entry->report, node->values[i], pattern, path, item);
-        free(path);
     }
-    free(pattern);
 }
 
 static void read_value(const struct entry *entry, void *target)
@@ -393,9 +383,8 @@ static void store_default_choices(const struct key *key, void *target)
 static void store_default(const struct report *report, const struct key *key, void *target)
 {
     if (key->type == KEY_MAPPING) {
-        char *pattern = key_pattern(key);
+        OWNED char *pattern = key_pattern(key);
         read_mapping(report, NULL, pattern, "", target);
-        free(pattern);
     } else if (key->default_text && key->size && key->type == KEY_CHOICE) {
         scalar_store_number(key, target, find_choice(key->choices, key->default_text)->value);
     } else if (key->default_text && key->size && key->type == KEY_CHOICES) {
@@ -424,12 +413,10 @@ static void read_refuse_unknown(const struct report *report, const struct node *
         if (strcmp(config_keys[i].parent, pattern) == 0)
             words[count++] = config_keys[i].name;
     }
-    char *full = document_join(path, key_node->text);
-    char *hint = distance_suggest(key_node->text, words, count, "known here:");
+    OWNED char *full = document_join(path, key_node->text);
+    OWNED char *hint = distance_suggest(key_node->text, words, count, "known here:");
     report_error(report, key_node, full, hint, "unknown key");
     correct(mapping, key_node, distance_nearest(key_node->text, words, count));
-    free(hint);
-    free(full);
     free((void *)words);
 }
 
@@ -451,7 +438,7 @@ static void read_mapping(const struct report *report, const struct node *node, c
         if (strcmp(key->parent, pattern) != 0)
             continue;
         const struct node *value = node_get(node, key->name);
-        char *full = document_join(path, key->name);
+        OWNED char *full = document_join(path, key->name);
         struct entry entry = {report, key, value, full};
         if (!node_is_null(value))
             read_value(&entry, target);
@@ -459,7 +446,6 @@ static void read_mapping(const struct report *report, const struct node *node, c
             read_refuse(&entry, value ? value : node, NULL, "the key is missing");
         else
             store_default(report, key, target);
-        free(full);
     }
 }
 

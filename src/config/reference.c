@@ -11,7 +11,7 @@
 static void reference_write_key(struct buffer *out, const struct key *key)
 {
     OWNED_BUFFER(item);
-    char *type = key_type_text(key);
+    OWNED char *type = key_type_text(key);
     buffer_append_format(&item, "`%s%s%s` (%s", key->parent, *key->parent ? "." : "", key->name,
                          type);
     /* A required key may have a default: for when the whole mapping is left out. */
@@ -25,7 +25,6 @@ static void reference_write_key(struct buffer *out, const struct key *key)
     if (key->needs_restart)
         buffer_append_text(&item, CONFIG_NEEDS_RESTART);
     markdown_append_item(out, buffer_str(&item));
-    free(type);
 }
 
 /* All keys, with a heading for each mapping. */

@@ -207,9 +207,8 @@ static void write_mapping(struct buffer *out, const char *pattern, bool may_be_n
 
 static void write_inner(struct buffer *out, const struct key *key, bool may_be_null)
 {
-    char *pattern = key_pattern(key);
+    OWNED char *pattern = key_pattern(key);
     write_mapping(out, pattern, may_be_null);
-    free(pattern);
 }
 
 static bool has_required_keys(const char *pattern)
@@ -224,7 +223,7 @@ static bool has_required_keys(const char *pattern)
 static void write_many(struct buffer *out, const struct key *key)
 {
     bool is_named = key->type == KEY_NAMED;
-    char *pattern = key_pattern(key);
+    OWNED char *pattern = key_pattern(key);
     schema_write_form(out, is_named ? "\"object\",\"string\"" : "\"array\",\"string\"", "",
                       !key->is_required);
     if (is_named && key->check) {
@@ -235,7 +234,6 @@ static void write_many(struct buffer *out, const struct key *key)
     buffer_append_text(out, is_named ? ",\"additionalProperties\":{" : ",\"items\":{");
     write_mapping(out, pattern, !has_required_keys(pattern));
     buffer_append_char(out, '}');
-    free(pattern);
 }
 
 /* distance.c: `upstream: {exchange: {…}}`. */

@@ -81,9 +81,8 @@ static void append_cut(struct filling *filling, struct str text, size_t most)
 /* A text is quoted, so that nobody takes it for words of the rule. */
 static void summary_add_value(struct filling *filling, struct str value)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     OWNED_BUFFER(shown);
-    buffer_init(&text);
     bool is_text = json_decode_string(value, &text);
     if (is_text && str_equal(buffer_str(&text), STR("[REDACTED]")))
         buffer_append(&shown, buffer_str(&text));
@@ -92,7 +91,6 @@ static void summary_add_value(struct filling *filling, struct str value)
     else
         visible_append_json(&shown, value);
     append_cut(filling, buffer_str(&shown), SUMMARY_VALUE_BYTES);
-    buffer_finish(&text);
 }
 
 /* The values that the path leads to from here; `count` have been found before. */
@@ -113,9 +111,8 @@ static void add_values(struct filling *filling, struct str value, struct str pat
         return;
     }
     str_cut(path, '.', &segment, &path);
-    char *key = memory_copy_str(segment);
+    OWNED char *key = memory_copy_str(segment);
     struct str member = json_member(value, key);
-    free(key);
     if (member.length > 0)
         add_values(filling, member, path, count);
 }

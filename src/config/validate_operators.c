@@ -7,6 +7,7 @@
 #include "taskgate/config/people.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "validate.h"
 
 /* Rules about the operators' sign-in: what it needs, and what would keep everybody out. */
@@ -104,7 +105,7 @@ static bool are_same_subject(const struct config_person *left, const struct conf
 static void check_alone(const struct draft *draft, const struct node *node, size_t index)
 {
     const struct config_person *people = draft->config->people, *person = &people[index];
-    char *path = memory_format("admin.people[%zu]", index);
+    OWNED char *path = memory_format("admin.people[%zu]", index);
     for (size_t i = 0; i < index; i++) {
         const struct config_person *other = &people[i];
         const struct {
@@ -124,7 +125,6 @@ static void check_alone(const struct draft *draft, const struct node *node, size
                              "the %s is that of admin.people[%zu] as well", keys[k].key, i);
         }
     }
-    free(path);
 }
 
 static void check_certificate_of(const struct draft *draft, const struct node *node,
@@ -167,14 +167,13 @@ static void check_subject_of(const struct draft *draft, const struct node *node,
 static void validate_person(const struct draft *draft, const struct node *node, size_t index)
 {
     const struct config_person *person = &draft->config->people[index];
-    char *path = memory_format("admin.people[%zu]", index);
+    OWNED char *path = memory_format("admin.people[%zu]", index);
     check_alone(draft, node, index);
     check_certificate_of(draft, node, path, person);
     check_subject_of(draft, node, path, person);
     if (validate_operators_are_equal(person->name, PEOPLE_OWN_NAME))
         report_warning(&draft->report, node_get(node, "name"), path, "choose another name",
                        "decisions by THOUGHTGATE_ADMIN_TOKEN are recorded under this name, too");
-    free(path);
 }
 
 /* ---- tokens ---- */
@@ -241,8 +240,8 @@ static void validate_token(const struct draft *draft, const struct node *node, s
     const struct node *variable = node_get(node, "token_env");
     const struct node *digest = node_get(node, "token_sha256");
     struct error error;
-    char *path = memory_format("admin.tokens[%zu]", index);
-    char *variable_path = memory_format("%s.token_env", path);
+    OWNED char *path = memory_format("admin.tokens[%zu]", index);
+    OWNED char *variable_path = memory_format("%s.token_env", path);
     if (validate_operators_is_text(variable) == validate_operators_is_text(digest))
         report_error(&draft->report, node, path, NULL, "needs either token_env or token_sha256");
     else if (validate_operators_is_text(variable) &&
@@ -262,8 +261,6 @@ static void validate_token(const struct draft *draft, const struct node *node, s
     }
     check_person_of(draft, node, path, token);
     warn_of_own(draft, node, path, token);
-    free(variable_path);
-    free(path);
 }
 
 static const struct node *validate_operators_list_of(const struct draft *draft, const char *key)
@@ -320,9 +317,8 @@ static void validate_operators_complain(const struct draft *draft, const struct 
                                         const char *what)
 {
     const struct node *value = node_get(item, key);
-    char *path = memory_format("notify[%zu].%s", index, key);
+    OWNED char *path = memory_format("notify[%zu].%s", index, key);
     report_error(&draft->report, value ? value : item, path, hint, "%s", what);
-    free(path);
 }
 
 static void need(const struct draft *draft, const struct node *item, size_t index, const char *key)
@@ -367,10 +363,9 @@ static void check_keys(const struct draft *draft, const struct node *item, size_
     for (size_t i = 0; i < sizeof own_keys / sizeof *own_keys; i++) {
         if (own_keys[i].type == notify->type || node_is_null(node_get(item, own_keys[i].key)))
             continue;
-        char *what =
+        OWNED char *what =
             memory_format("this key is for the type %s alone", types[own_keys[i].type].name);
         validate_operators_complain(draft, item, index, own_keys[i].key, NULL, what);
-        free(what);
     }
     if (notify->type == NOTIFY_SLACK)
         need(draft, item, index, "channel");
@@ -426,13 +421,12 @@ static void check_once(const struct draft *draft, const struct node *item, size_
     const struct config_notify *notify = draft->config->notify;
     for (size_t i = 0; i < index; i++) {
         bool is_webhook = notify[index].type == NOTIFY_WEBHOOK;
-        char *what = memory_format(is_webhook ? "this is the URL of notify[%zu] as well"
-                                              : "this is notify[%zu] as well",
-                                   i);
+        OWNED char *what = memory_format(is_webhook ? "this is the URL of notify[%zu] as well"
+                                                    : "this is notify[%zu] as well",
+                                         i);
         if (is_same_endpoint(&notify[i], &notify[index]))
             validate_operators_complain(draft, item, index, is_webhook ? "url" : "type",
                                         "join their events in one", what);
-        free(what);
         if (notify[i].id && is_same_text(notify[i].id, notify[index].id))
             validate_operators_complain(draft, item, index, "id", NULL,
                                         "another endpoint has this id as well");
@@ -475,12 +469,10 @@ static void complain_of_id(const struct draft *draft, const struct node *node, c
         if (config->notify[i].id)
             ids[count++] = config->notify[i].id;
     }
-    char *hint = count > 0 ? distance_suggest(node->text, ids, count, "these are there: ")
-                           : memory_copy_text("give an endpoint of notify this id");
-    char *quoted = report_quote(&draft->report, node);
+    OWNED char *hint = count > 0 ? distance_suggest(node->text, ids, count, "these are there: ")
+                                 : memory_copy_text("give an endpoint of notify this id");
+    OWNED char *quoted = report_quote(&draft->report, node);
     report_error(&draft->report, node, path, hint, "no endpoint of notify has the id %s", quoted);
-    free(quoted);
-    free(hint);
     free((void *)ids);
 }
 
@@ -489,10 +481,9 @@ static void check_ids(const struct draft *draft, const struct node *list, const 
 {
     for (size_t i = 0; list && list->kind == NODE_LIST && i < list->count; i++) {
         const struct node *node = list->values[i];
-        char *item = memory_format("%s[%zu]", path, i);
+        OWNED char *item = memory_format("%s[%zu]", path, i);
         if (node->kind == NODE_TEXT && !validate_operators_find(draft->config, node->text))
             complain_of_id(draft, node, item);
-        free(item);
     }
 }
 
@@ -509,7 +500,7 @@ static void validate_operators_check_workflow(const struct draft *draft, const s
                                               const struct config_workflow *workflow)
 {
     const struct node *escalate = node_get(node, "escalate");
-    char *base = document_join("approval", workflow->name);
+    OWNED char *base = document_join("approval", workflow->name);
     const struct {
         const char *key;
         const struct node *list;
@@ -529,7 +520,6 @@ static void validate_operators_check_workflow(const struct draft *draft, const s
         check_time(draft, times[i].time, path, times[i].after_ms, workflow);
         free(path);
     }
-    free(base);
 }
 
 /* A pager calls people, and an anchor is nobody's call. */
@@ -542,11 +532,10 @@ static void check_anchor(const struct draft *draft)
         const struct node *node = list->values[i];
         const struct config_notify *notify =
             node->kind == NODE_TEXT ? validate_operators_find(draft->config, node->text) : NULL;
-        char *path = memory_format("audit.anchor.notify[%zu]", i);
+        OWNED char *path = memory_format("audit.anchor.notify[%zu]", i);
         if (notify && notify->type == NOTIFY_PAGERDUTY)
             report_error(&draft->report, node, path, "name an endpoint of another type",
                          "an anchor needs no person, and a pager would call one");
-        free(path);
     }
 }
 
@@ -622,12 +611,11 @@ static void slack_complain(const struct view *view, bool is_warning, const char 
 {
     const struct node *value = node_get(view->node, key);
     const struct node *at = node_is_null(value) ? view->node : value;
-    char *path = memory_format("%s.%s", view->path, key);
+    OWNED char *path = memory_format("%s.%s", view->path, key);
     if (is_warning)
         report_warning(&view->draft->report, at, path, hint, "%s", message);
     else
         report_error(&view->draft->report, at, path, hint, "%s", message);
-    free(path);
 }
 
 static const char *validate_operators_text_of(const struct view *view, const char *key)
@@ -657,14 +645,13 @@ static char *validate_operators_find_token(const struct view *view)
         return memory_copy_text(token);
     if (view->draft->needs_no_secrets)
         return NULL;
-    char *message =
+    OWNED char *message =
         token && *token
             ? memory_format("in the environment variable %s: %s", variable, error.message)
             : memory_format("V-014 the environment variable %s is not set, so nothing is sent to "
                             "Slack; the admin endpoint decides",
                             check_shown_variable(variable));
     slack_complain(view, true, "token_env", "set it to the token of the bot", message);
-    free(message);
     return NULL;
 }
 
@@ -724,7 +711,7 @@ static struct config_notify *validate_operators_add_endpoint(const struct view *
 static void set_secrets(const struct view *view, struct config_notify *notify, char *token)
 {
     bool is_other = notify->secret && token && strcmp(notify->secret, token) != 0;
-    char *path = memory_format("%s.signing_secret_env", view->path);
+    OWNED char *path = memory_format("%s.signing_secret_env", view->path);
     char *signing = validate_secret(view->draft, node_get(view->node, "signing_secret_env"), path);
     is_other = is_other ||
                (notify->signing_secret && signing && strcmp(notify->signing_secret, signing) != 0);
@@ -741,7 +728,6 @@ static void set_secrets(const struct view *view, struct config_notify *notify, c
     }
     free(token);
     free(signing);
-    free(path);
 }
 
 /* A reason, and other arguments, are given on the page alone. */
@@ -801,11 +787,10 @@ static void check_people(const struct draft *draft)
     for (size_t i = 0; i < draft->config->person_count && !has_slack(draft->config); i++) {
         if (!draft->config->people[i].slack)
             continue;
-        char *path = memory_format("admin.people[%zu].slack", i);
+        OWNED char *path = memory_format("admin.people[%zu].slack", i);
         report_warning(&draft->report, node_get(people->values[i], "slack"), path,
                        "add an endpoint of the type slack to notify",
                        "no channel in Slack is told of calls, the key has no effect");
-        free(path);
     }
 }
 
@@ -816,7 +801,7 @@ void validate_slack(const struct draft *draft)
     check_reactions(draft);
     /* The workflow `default` is made where the file has none. */
     for (size_t i = 0; approval && i < config->workflow_count && i < approval->count; i++) {
-        char *path = document_join("approval", config->workflows[i].name);
+        OWNED char *path = document_join("approval", config->workflows[i].name);
         const struct view view = {
             .draft = draft,
             .node = node_get(approval->values[i], "destination"),
@@ -826,7 +811,6 @@ void validate_slack(const struct draft *draft)
         if (names_slack(view.node))
             add_destination(&view);
         free(view.path);
-        free(path);
     }
     check_people(draft);
 }

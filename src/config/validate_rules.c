@@ -63,15 +63,13 @@ static void name_files(const struct draft *draft, const struct node *list, bool 
         const struct node *item = list->values[i];
         if (item->kind != NODE_TEXT || !*item->text)
             continue; /* reported where it was read */
-        char *path = config_path_beside(draft->config->path, item->text);
+        OWNED char *path = config_path_beside(draft->config->path, item->text);
         const char *failure =
             others_win ? validate_rules_look(path) : validate_rules_add_file(draft, path);
-        char *key = memory_format("cedar.policies[%zu]", i);
+        OWNED char *key = memory_format("cedar.policies[%zu]", i);
         if (failure)
             report_error(&draft->report, item, key, NULL,
                          "V-013 the policy file %s cannot be read: %s", path, failure);
-        free(key);
-        free(path);
     }
 }
 
@@ -80,7 +78,7 @@ static void check_schema(const struct draft *draft, const struct node *node)
 {
     if (!node || node->kind != NODE_TEXT || !*node->text)
         return;
-    char *path = config_path_beside(draft->config->path, node->text);
+    OWNED char *path = config_path_beside(draft->config->path, node->text);
     const char *failure = validate_rules_look(path);
     if (failure)
         report_error(&draft->report, node, "cedar.schema", NULL, "V-013 %s cannot be read: %s",
@@ -88,7 +86,6 @@ static void check_schema(const struct draft *draft, const struct node *node)
     report_warning(&draft->report, node, "cedar.schema", NULL,
                    "the schema is not read: policies are checked against the entities and "
                    "attributes that the gateway itself makes");
-    free(path);
 }
 
 static const char *variable(const struct draft *draft, const char *name)
@@ -138,13 +135,12 @@ struct view {
 static void ballots_complain(const struct view *view, const struct node *node, bool is_warning,
                              const char *key, const char *hint, const char *message)
 {
-    char *path = memory_format("%s.%s", view->path, key);
+    OWNED char *path = memory_format("%s.%s", view->path, key);
     const struct node *at = node ? node : view->node;
     if (is_warning)
         report_warning(&view->draft->report, at, path, hint, "%s", message);
     else
         report_error(&view->draft->report, at, path, hint, "%s", message);
-    free(path);
 }
 
 /* ---- reading ---- */
@@ -251,11 +247,10 @@ static void check_approvers(const struct view *view)
     ballots_check_list(view, node_get(node_get(view->node, "emergency"), "groups"),
                        "emergency.groups");
     for (size_t i = 0; i < named->count && !electorate_is_open(config); i++) {
-        char *message = memory_format("there is no person %s", named->items[i]);
+        OWNED char *message = memory_format("there is no person %s", named->items[i]);
         if (!config_person_find(config, named->items[i]))
             ballots_complain(view, people, false, "approvers.people",
                              "add the person to admin.people", message);
-        free(message);
     }
 }
 
@@ -288,7 +283,7 @@ static void check_fillable(const struct view *view)
         return;
     electorate_add(config, &ballot.votes);
     if (!ballot_is_filled(&ballot)) {
-        struct ballot_need *missing = ballot_missing(&ballot, &count);
+        OWNED struct ballot_need *missing = ballot_missing(&ballot, &count);
         buffer_init(&text);
         buffer_append_text(&text,
                            "the people and tokens of this file cannot fill it: there are too "
@@ -300,7 +295,6 @@ static void check_fillable(const struct view *view)
                                  : "add people who have tokens with the role approver",
                          text.bytes);
         buffer_finish(&text);
-        free(missing);
     }
     ballot_votes_finish(&ballot.votes);
 }
@@ -362,12 +356,12 @@ static void check_hidden_edits(const struct view *view)
         const char *field = hidden->items[i % hidden->count];
         if (!paths_meet(edit, field))
             continue;
-        char *message = memory_format("%s is changed by people who do not see it: redact_fields "
-                                      "hides %s",
-                                      edit, field);
+        OWNED char *message =
+            memory_format("%s is changed by people who do not see it: redact_fields "
+                          "hides %s",
+                          edit, field);
         ballots_complain(view, node_get(view->node, "allow_edit"), true, "allow_edit",
                          "take the path out of one of the lists", message);
-        free(message);
     }
 }
 
@@ -390,12 +384,12 @@ static void check_owners(const struct view *view)
         const struct config_source *source = &config->sources[i];
         if (!source->enabled || source->auth.issuer || !source->id)
             continue;
-        char *message = memory_format("callers of the source %s are not verified, so it cannot be "
-                                      "seen whether a person votes on a call of their own",
-                                      source->id);
+        OWNED char *message =
+            memory_format("callers of the source %s are not verified, so it cannot be "
+                          "seen whether a person votes on a call of their own",
+                          source->id);
         ballots_complain(view, node_get(view->node, "quorum"), true, "quorum",
                          "add auth to the source", message);
-        free(message);
         return;
     }
 }
@@ -431,7 +425,7 @@ static void validate_rules_check_workflow(const struct draft *draft, const struc
 {
     const struct node *on_timeout = node_get(node, "on_timeout");
     const struct node *blocking = node_get(node, "blocking_timeout");
-    char *path = document_join("approval", name);
+    OWNED char *path = document_join("approval", name);
     if (strcmp(validate_rules_text_of(on_timeout), "approve") == 0) {
         char *key = memory_format("%s.on_timeout", path);
         report_error(&draft->report, on_timeout, key, "write deny, or a longer timeout",
@@ -451,7 +445,6 @@ static void validate_rules_check_workflow(const struct draft *draft, const struc
         report_warning(&draft->report, blocking, key, NULL, "the key has no effect");
         free(key);
     }
-    free(path);
 }
 
 /* A task lives no longer than the maximum. A default gives way to that without a word. */
@@ -463,10 +456,9 @@ static void check_timeout(const struct draft *draft, const struct node *timeout,
     if (node_is_null(timeout) || workflow->timeout_ms <= longest_ms)
         return;
     duration_format(longest_ms, longest);
-    char *path = memory_format("approval.%s.timeout", workflow->name);
+    OWNED char *path = memory_format("approval.%s.timeout", workflow->name);
     report_warning(&draft->report, timeout, path, "set THOUGHTGATE_TASK_MAX_TTL_MS higher",
                    "a task lives for %s at most, and a human has no longer than that", longest);
-    free(path);
 }
 
 void validate_workflows(const struct draft *draft)
@@ -509,12 +501,11 @@ static void validate_rules_complain_at(const struct rule_view *view, const struc
                                        bool is_warning, const char *key, const char *hint,
                                        const char *message)
 {
-    char *path = memory_format("%s.%s", view->path, key);
+    OWNED char *path = memory_format("%s.%s", view->path, key);
     if (is_warning)
         report_warning(&view->draft->report, node, path, hint, "%s", message);
     else
         report_error(&view->draft->report, node, path, hint, "%s", message);
-    free(path);
 }
 
 /* At `key` of the rule, or at the rule where the key is missing. */
@@ -530,12 +521,10 @@ static void complain_about_name(const struct rule_view *view, const struct node 
                                 const char *path, const char *message, const char *const *names,
                                 size_t count)
 {
-    char *quoted = report_quote(&view->draft->report, node);
+    OWNED char *quoted = report_quote(&view->draft->report, node);
     const char *nearest = distance_nearest(node->text, names, count);
-    char *hint = nearest ? memory_format("did you mean \"%s\"?", nearest) : NULL;
+    OWNED char *hint = nearest ? memory_format("did you mean \"%s\"?", nearest) : NULL;
     report_error(&view->draft->report, node, path, hint, "%s %s", message, quoted);
-    free(hint);
-    free(quoted);
 }
 
 static void check_rule_sources(const struct rule_view *view)
@@ -554,12 +543,11 @@ static void check_rule_sources(const struct rule_view *view)
                                 "the list is empty");
     for (size_t i = 0; node && i < (is_list ? node->count : 1); i++) {
         const struct node *item = is_list ? node->values[i] : node;
-        char *path = is_list ? memory_format("%s.source[%zu]", view->path, i)
-                             : memory_format("%s.source", view->path);
+        OWNED char *path = is_list ? memory_format("%s.source[%zu]", view->path, i)
+                                   : memory_format("%s.source", view->path);
         bool is_name = item->kind == NODE_TEXT && !node_is_null(item);
         if (is_name && !config_source_find(config, str_from(item->text)))
             complain_about_name(view, item, path, "V-007 undefined source", names, count);
-        free(path);
     }
     free((void *)names);
 }
@@ -623,10 +611,9 @@ static void check_rule_workflow(const struct rule_view *view, enum config_action
     const char **names = memory_alloc_array(config->workflow_count, sizeof *names);
     for (size_t i = 0; i < config->workflow_count; i++)
         names[i] = config->workflows[i].name;
-    char *path = memory_format("%s.approval", view->path);
+    OWNED char *path = memory_format("%s.approval", view->path);
     complain_about_name(view, node_get(view->node, "approval"), path, "V-006 undefined workflow",
                         names, config->workflow_count);
-    free(path);
     free((void *)names);
 }
 
@@ -664,7 +651,7 @@ void validate_rules(const struct draft *draft)
         check_action(&defaults, config->default_action);
     for (size_t i = 0; i < config->rule_count; i++) {
         struct config_rule *rule = &config->rules[i];
-        char *path = memory_format("governance.rules[%zu]", i);
+        OWNED char *path = memory_format("governance.rules[%zu]", i);
         struct rule_view view = {draft, rules->values[i], rule, path};
         struct place place = source_text_place(draft->report.source, view.node->start);
         rule->line = place.line;
@@ -672,7 +659,6 @@ void validate_rules(const struct draft *draft)
         check_rule_sources(&view);
         check_principals(&view);
         check_action(&view, rule->action);
-        free(path);
     }
 }
 
@@ -691,9 +677,8 @@ static void order(const struct draft *draft, const char *mapping, const char *lo
     } else if (node_is_null(low)) {
         *low_ms = *high_ms;
     } else {
-        char *path = document_join(mapping, high_key);
+        OWNED char *path = document_join(mapping, high_key);
         report_error(&draft->report, high, path, NULL, "must not be below %s", low_key);
-        free(path);
     }
 }
 
@@ -796,12 +781,11 @@ static void warn_of_unreached(const struct draft *draft, size_t index, size_t fi
 {
     const struct config *config = draft->config;
     const struct node *rules = node_get(node_get(draft->root, "governance"), "rules");
-    char *path = memory_format("governance.rules[%zu].match", index);
+    OWNED char *path = memory_format("governance.rules[%zu].match", index);
     report_warning(&draft->report, node_get(rules->values[index], "match"), path,
                    "put it before that rule, or take it out",
                    "the rule is never asked: governance.rules[%zu] (\"%s\", line %d) comes first",
                    first, config->rules[first].match, config->rules[first].line);
-    free(path);
 }
 
 /* A rule stands behind another in vain when that one matches every tool, or the same ones. Globs
@@ -810,7 +794,7 @@ static void check_reach(const struct draft *draft)
 {
     const struct config *config = draft->config;
     struct map *same = map_create(); /* a glob for all servers, to its rule */
-    size_t *catch_all = memory_alloc_array(config->rule_count, sizeof *catch_all);
+    OWNED size_t *catch_all = memory_alloc_array(config->rule_count, sizeof *catch_all);
     size_t catch_all_count = 0;
     for (size_t i = 0; i < config->rule_count; i++) {
         const struct config_rule *rule = &config->rules[i];
@@ -832,7 +816,6 @@ static void check_reach(const struct draft *draft)
         if (rule->sources.count == 0)
             map_put(same, str_from(rule->match), &config->rules[i]);
     }
-    free(catch_all);
     map_destroy(same, NULL);
 }
 
@@ -852,10 +835,9 @@ static void check_reasons(const struct draft *draft)
         const struct config_rule *rule = &config->rules[i];
         if (rule->agent_reason == AGENT_REASON_OFF || validate_advice_needs_human(rule->action))
             continue;
-        char *path = memory_format("governance.rules[%zu].reason", i);
+        OWNED char *path = memory_format("governance.rules[%zu].reason", i);
         report_warning(&draft->report, node_get(rules->values[i], "reason"), path, "take it out",
                        "the key has no effect with action: %s", config_action_name(rule->action));
-        free(path);
     }
 }
 

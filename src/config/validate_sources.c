@@ -7,6 +7,7 @@
 #include "checks.h"
 #include "config_private.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "validate.h"
 
 /* Secrets that stand in environment variables (V-014). */
@@ -48,9 +49,8 @@ static char *validate_sources_path_of(const struct source_view *view, const char
 static void validate_sources_complain_at(const struct source_view *view, const struct node *node,
                                          const char *key, const char *hint, const char *message)
 {
-    char *path = validate_sources_path_of(view, key);
+    OWNED char *path = validate_sources_path_of(view, key);
     report_error(&view->draft->report, node, path, hint, "%s", message);
-    free(path);
 }
 
 static void validate_sources_complain(const struct source_view *view, const char *key,
@@ -63,11 +63,9 @@ static void validate_sources_complain(const struct source_view *view, const char
 static void complain_about_value(const struct source_view *view, const char *key, const char *hint,
                                  const char *what)
 {
-    char *quoted = report_quote(&view->draft->report, node_get(view->node, key));
-    char *message = memory_format("%s: %s", what, quoted);
+    OWNED char *quoted = report_quote(&view->draft->report, node_get(view->node, key));
+    OWNED char *message = memory_format("%s: %s", what, quoted);
     validate_sources_complain(view, key, hint, message);
-    free(message);
-    free(quoted);
 }
 
 static void validate_sources_check_names(const struct source_view *view)
@@ -95,28 +93,26 @@ static void check_expose(const struct source_view *view)
     const struct node *tools = node_get(expose, "tools");
     if (!mode)
         return;
-    char *path = validate_sources_path_of(view, "expose.tools");
+    OWNED char *path = validate_sources_path_of(view, "expose.tools");
     if (view->source->expose_mode != EXPOSE_ALL && node_is_null(tools))
         report_error(&view->draft->report, expose, path, "list globs, or write mode: all",
                      "the key is missing");
     if (strcmp(mode->text ? mode->text : "", "all") == 0 && tools)
         report_warning(&view->draft->report, tools, path, "write mode: allowlist or blocklist",
                        "the list has no effect with mode: all");
-    free(path);
 }
 
 /* Tasks are the gateway's own offer, not the server's. */
 static void check_extensions(const struct source_view *view)
 {
     const struct node *deny = node_get(node_get(view->node, "extensions"), "deny");
-    char *path = validate_sources_path_of(view, "extensions.deny");
+    OWNED char *path = validate_sources_path_of(view, "extensions.deny");
     for (size_t i = 0; deny && deny->kind == NODE_LIST && i < deny->count; i++) {
         const struct node *glob = deny->values[i];
         if (glob->kind == NODE_TEXT && strcmp(glob->text, "io.modelcontextprotocol/tasks") == 0)
             report_warning(&view->draft->report, glob, path, "take it out",
                            "the glob has no effect: the gateway itself offers tasks");
     }
-    free(path);
 }
 
 static void resolve_header(const struct source_view *view, struct config_source_header *header,
@@ -127,8 +123,8 @@ static void resolve_header(const struct source_view *view, struct config_source_
     struct error error;
     if (!variable || variable->kind != NODE_TEXT || !*variable->text)
         return;
-    char *headers = validate_sources_path_of(view, "headers");
-    char *path = document_join(headers, header->name);
+    OWNED char *headers = validate_sources_path_of(view, "headers");
+    OWNED char *path = document_join(headers, header->name);
     const char *value = view->draft->environment(variable->text);
     if (!value && !view->draft->needs_no_secrets)
         report_error(report, variable, path, "set it to the header's value",
@@ -145,8 +141,6 @@ static void resolve_header(const struct source_view *view, struct config_source_
             report_error(report, name_node, path, "keep one of them",
                          "the header stands here twice: names differ in case only");
     }
-    free(path);
-    free(headers);
 }
 
 static void check_headers(const struct source_view *view)
@@ -162,7 +156,7 @@ static void check_exchange(const struct source_view *view, const struct node *au
 {
     const struct node *exchange = node_get(auth, "exchange");
     struct config_auth *read = &view->draft->config->sources[view->index].auth;
-    char *path = validate_sources_path_of(view, "auth.exchange.client_secret_env");
+    OWNED char *path = validate_sources_path_of(view, "auth.exchange.client_secret_env");
     if (read->upstream != AUTH_UPSTREAM_EXCHANGE) {
         if (exchange)
             validate_sources_complain_at(view, exchange, "auth.exchange",
@@ -179,7 +173,6 @@ static void check_exchange(const struct source_view *view, const struct node *au
         read->exchange.client_secret =
             validate_secret(view->draft, node_get(exchange, "client_secret_env"), path);
     }
-    free(path);
 }
 
 /* An empty mapping must not leave the source open to everybody. */
@@ -194,30 +187,27 @@ static void check_auth(const struct source_view *view)
                                   "the mapping is empty");
         return;
     }
-    char *path = validate_sources_path_of(view, "auth");
+    OWNED char *path = validate_sources_path_of(view, "auth");
     if (read->upstream == AUTH_UPSTREAM_PASS) {
-        char *key = document_join(path, "upstream");
+        OWNED char *key = document_join(path, "upstream");
         report_warning(&view->draft->report, node_get(auth, "upstream"), key, "write drop",
                        "the specification forbids to pass tokens on unless they are meant for that "
                        "server");
-        free(key);
     }
     check_exchange(view, auth);
     if (view->source->identity != IDENTITY_AUTHORIZATION)
         report_warning(&view->draft->report, node_get(view->node, "identity"), path,
                        "take `identity` out",
                        "with auth the token's subject owns, not the session");
-    free(path);
 }
 
 static void check_identity(const struct source_view *view)
 {
     if (view->source->identity != IDENTITY_ANONYMOUS || node_get(view->node, "auth"))
         return;
-    char *path = validate_sources_path_of(view, "identity");
+    OWNED char *path = validate_sources_path_of(view, "identity");
     report_warning(&view->draft->report, node_get(view->node, "identity"), path, NULL,
                    "all clients without credentials share tasks and results");
-    free(path);
 }
 
 /* A changed tool waits for the workflow of its rule, or for `default`. */
@@ -227,10 +217,9 @@ static void check_pin(const struct source_view *view)
     if (view->source->pins[DEFINITION_TOOL] != PIN_APPROVE ||
         view->draft->config->workflow_count == 0 || config_workflow_of(view->draft->config, NULL))
         return;
-    char *path = validate_sources_path_of(view, "pin.tools");
+    OWNED char *path = validate_sources_path_of(view, "pin.tools");
     report_error(&view->draft->report, tools, path, "name one of them default",
                  "there are several workflows, and a change has none that decides");
-    free(path);
 }
 
 void validate_sources(const struct draft *draft)
@@ -281,13 +270,12 @@ static void validate_sources_finish(struct texts *texts)
 static void tls_complain(const struct block *block, const char *key, const char *what)
 {
     const struct node *node = node_get(block->node, key);
-    char *path = memory_format("%s.%s", block->path, key);
+    OWNED char *path = memory_format("%s.%s", block->path, key);
     if (block->variable)
         problems_error(block->draft->report.problems, (struct place){.file = block->variable}, path,
                        NULL, "%s", what);
     else
         report_error(&block->draft->report, node ? node : block->node, path, NULL, "%s", what);
-    free(path);
 }
 
 /* Makes the file's name one beside the configuration, and reads it. */
@@ -302,9 +290,8 @@ static void validate_sources_read_file(struct block *block, const char *key, cha
     free(*name);
     *name = path;
     if (!file_read(path, text, &file)) {
-        char *what = memory_format("%s cannot be read: %s", path, strerror(errno));
+        OWNED char *what = memory_format("%s cannot be read: %s", path, strerror(errno));
         tls_complain(block, key, what);
-        free(what);
         block->is_whole = false;
     }
     config_add_file(config, path, &file);
@@ -318,10 +305,9 @@ static struct str validate_sources_text_of(const char *name, const struct buffer
 static void complain_of_file(const struct block *block, const char *key, const char *name,
                              const struct error *error)
 {
-    char *what =
+    OWNED char *what =
         name ? memory_format("%s %s", name, error->message) : memory_copy_text(error->message);
     tls_complain(block, key, what);
-    free(what);
 }
 
 /* It is used all the same: a restart must not fail for a date, and clients will say so. */
@@ -331,11 +317,10 @@ static void warn_of_dates(const struct block *block, const struct tls_server *se
     const char *what = tls_server_expires_s(server) <= now_s ? "the certificate has expired"
                        : tls_server_begins_s(server) > now_s ? "the certificate does not hold yet"
                                                              : NULL;
-    char *path = memory_format("%s.cert", block->path);
+    OWNED char *path = memory_format("%s.cert", block->path);
     if (what)
         report_warning(&block->draft->report, node_get(block->node, "cert"), path, NULL, "%s",
                        what);
-    free(path);
 }
 
 static void validate_port(const struct draft *draft, const char *side, bool lets_strangers_in,
@@ -343,7 +328,7 @@ static void validate_port(const struct draft *draft, const char *side, bool lets
 {
     static const char *const keys[] = {
         [TLS_PART_CERT] = "cert", [TLS_PART_KEY] = "key", [TLS_PART_CA] = "client_ca"};
-    char *path = memory_format("%s.tls", side);
+    OWNED char *path = memory_format("%s.tls", side);
     struct block block = {draft, node_get(node_get(draft->root, side), "tls"), path, true, NULL};
     struct texts texts = {0};
     validate_sources_read_file(&block, "cert", &tls->cert, &texts.cert);
@@ -368,7 +353,6 @@ static void validate_port(const struct draft *draft, const char *side, bool lets
             complain_of_file(&block, keys[part], names[part], &error);
     }
     validate_sources_finish(&texts);
-    free(path);
 }
 
 static bool is_https(const char *url)
@@ -381,13 +365,11 @@ static void validate_source(const struct draft *draft, const struct node *node, 
     static const char *const keys[] = {
         [TLS_PART_CERT] = "cert", [TLS_PART_KEY] = "key", [TLS_PART_CA] = "ca"};
     struct config_source *source = &draft->config->sources[index];
-    char *path = memory_format("sources[%zu].tls", index);
+    OWNED char *path = memory_format("sources[%zu].tls", index);
     struct block block = {draft, node_get(node, "tls"), path, true, NULL};
     struct texts texts = {0};
-    if (!source->tls_ca && !source->tls_cert && !source->tls_key) {
-        free(path);
+    if (!source->tls_ca && !source->tls_cert && !source->tls_key)
         return;
-    }
     validate_sources_read_file(&block, "ca", &source->tls_ca, &texts.ca);
     validate_sources_read_file(&block, "cert", &source->tls_cert, &texts.cert);
     validate_sources_read_file(&block, "key", &source->tls_key, &texts.key);
@@ -409,14 +391,13 @@ static void validate_source(const struct draft *draft, const struct node *node, 
         report_error(&draft->report, block.node, path, "write an https url, or leave tls out",
                      "the source is not called by TLS: its url is not https");
     validate_sources_finish(&texts);
-    free(path);
 }
 
 /* Of a mail server any url will do: it is asked for STARTTLS. */
 static void validate_endpoint(const struct draft *draft, const struct node *node, size_t index)
 {
     struct config_notify *notify = &draft->config->notify[index];
-    char *path = memory_format("notify[%zu].tls", index);
+    OWNED char *path = memory_format("notify[%zu].tls", index);
     struct block block = {draft, node_get(node, "tls"), path, true, NULL};
     struct texts texts = {0};
     enum tls_part part;
@@ -432,7 +413,6 @@ static void validate_endpoint(const struct draft *draft, const struct node *node
         report_error(&draft->report, block.node, path, "write an https url, or leave tls out",
                      "the endpoint is not called by TLS: its url is not https");
     validate_sources_finish(&texts);
-    free(path);
 }
 
 static void validate_collector(const struct draft *draft)

@@ -17,10 +17,9 @@
 static void validate_store_complain(const struct draft *draft, const struct node *node,
                                     const char *what)
 {
-    char *message = memory_format("%s %s", draft->config->audit.key_file, what);
+    OWNED char *message = memory_format("%s %s", draft->config->audit.key_file, what);
     report_error(&draft->report, node, "audit.key_file",
                  "make one with: openssl genpkey -algorithm ed25519", "%s", message);
-    free(message);
 }
 
 static void validate_store_read_key(const struct draft *draft, const struct node *node,
@@ -46,9 +45,8 @@ static void read_key_file(const struct draft *draft, const struct node *node)
     if (file_read(path, &text, &file)) {
         validate_store_read_key(draft, node, &text);
     } else {
-        char *what = memory_format("cannot be read: %s", strerror(errno));
+        OWNED char *what = memory_format("cannot be read: %s", strerror(errno));
         validate_store_complain(draft, node, what);
-        free(what);
     }
     config_add_file(config, path, &file);
     if (text.bytes)
@@ -217,13 +215,12 @@ static void take_url(const struct draft *draft, const char *variable)
 static void check_key(const struct draft *draft, const struct node *store)
 {
     const struct node *node = node_get(node_get(store, "url"), "env");
-    char *url = validate_secret(draft, node, "store.url.env");
+    OWNED char *url = validate_secret(draft, node, "store.url.env");
     if (url && !is_postgres(url))
         report_error(&draft->report, node, "store.url.env", url_hint,
                      "in the environment variable %s: %s", node->text, url_fault);
     else if (url)
         take_url(draft, node->text);
-    free(url);
 }
 
 static void refuse_second_place(const struct draft *draft, const struct node *store)

@@ -5,6 +5,7 @@
 #include "checks.h"
 #include "taskgate/config/telemetry.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "validate.h"
 
 /* The spellings of one setting: that of traces alone, which wins, and that of all signals. Either
@@ -124,12 +125,10 @@ static bool otel_pairs(struct str list, otel_pair_fn take, void *context)
         str_cut(list, ',', &item, &list);
         if (str_trim(item).length == 0)
             continue;
-        struct buffer decoded;
-        buffer_init(&decoded);
+        OWNED_BUFFER(decoded);
         bool has_value = str_cut(item, '=', &name, &value);
         validate_telemetry_decode(str_trim(value), &decoded);
         are_read &= has_value && take(context, str_trim(name), buffer_str(&decoded));
-        buffer_finish(&decoded);
     }
     return are_read;
 }
@@ -338,9 +337,8 @@ static void validate_telemetry_take_headers(const struct draft *draft, const str
         if (!check_header_name(str_from(map->keys[i]->text), &error) ||
             (validate_telemetry_is_text(map->values[i]) &&
              !check_header_value(str_from(map->values[i]->text), &error))) {
-            char *path = document_join("telemetry.otlp.headers", map->keys[i]->text);
+            OWNED char *path = document_join("telemetry.otlp.headers", map->keys[i]->text);
             report_error(&draft->report, map->keys[i], path, NULL, "%s", error.message);
-            free(path);
         }
     }
     take_map(map, &telemetry->headers, &telemetry->header_count);

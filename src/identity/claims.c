@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 #define LATEST_MS INT64_C(253402300799000) /* the end of the year 9999 */
@@ -18,9 +19,8 @@ struct str claim_find(struct str claims, const char *name)
     value = claims;
     while (rest.length && value.length) {
         str_cut(rest, '.', &step, &rest);
-        char *key = memory_copy_str(step);
+        OWNED char *key = memory_copy_str(step);
         value = json_member(value, key);
-        free(key);
     }
     return value;
 }
@@ -40,9 +40,8 @@ bool claim_time(struct str value, int64_t *ms)
 {
     if (json_type(value) != JSON_NUMBER)
         return false;
-    char *text = memory_copy_str(value);
+    OWNED char *text = memory_copy_str(value);
     double seconds = strtod(text, NULL);
-    free(text);
     if (seconds <= 0)
         *ms = 0;
     else

@@ -14,6 +14,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/identity/oauth.h"
 #include "taskgate/identity/token.h"
 #include "taskgate/json/text.h"
@@ -115,10 +116,9 @@ bool exchanger_has_settings(const struct exchanger *exchanger,
 /* Nothing waits for it: a trade that is under way has a reference to its exchanger. */
 static void trade_free(void *value)
 {
-    struct trade *trade = trade_from(value);
+    OWNED struct trade *trade = trade_from(value);
     free(trade->token);
     MAGIC_CLEAR(trade);
-    free(trade);
 }
 
 void exchanger_unref(struct exchanger *exchanger)
@@ -213,7 +213,7 @@ static bool exchanger_read_token(struct trade *trade, struct str body)
         return false;
     json_members(body, names, 3, members);
     char *type = claim_text(members[1]), *text = claim_text(members[0]);
-    char *header = memory_format("Bearer %s", text ? text : "");
+    OWNED char *header = memory_format("Bearer %s", text ? text : "");
     bool is_good = type && str_equal_ignore_case(str_from(type), STR("bearer")) &&
                    token_from_value(str_from(header), &token) == TOKEN_OK;
     int64_t lasts_ms = UNSAID_MS;
@@ -227,7 +227,6 @@ static bool exchanger_read_token(struct trade *trade, struct str body)
     else
         free(text);
     free(type);
-    free(header);
     return is_good;
 }
 

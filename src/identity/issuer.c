@@ -8,6 +8,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/identity/issuer.h"
 
 /* Fetching an issuer's metadata and keys, on the fetcher's thread: the metadata from one of its
@@ -125,11 +126,10 @@ static void issuer_on_keys(void *context, const struct fetch_answer *answer)
 static bool fetch_metadata(struct issuer *issuer)
 {
     while (issuer->place < ISSUER_METADATA_PLACES) {
-        char *url = issuer_metadata_url(issuer->name, issuer->place++);
+        OWNED char *url = issuer_metadata_url(issuer->name, issuer->place++);
         if (!url)
             continue;
         issuer_get(issuer, url, issuer_on_metadata);
-        free(url);
         return true;
     }
     return false;
@@ -243,11 +243,10 @@ static struct issuer_wait *issuer_wait_create(struct loop *loop, loop_callback r
 /* On the caller's loop. */
 static void issuer_deliver(void *context)
 {
-    struct issuer_wait *wait = issuer_wait_from(context);
+    OWNED struct issuer_wait *wait = issuer_wait_from(context);
     if (wait->ready)
         wait->ready(wait->context);
     MAGIC_CLEAR(wait);
-    free(wait);
 }
 
 static void issuer_wait_post(struct issuer_wait *wait)

@@ -6,8 +6,8 @@
 #include "jose.h"
 #include "key_set_internal.h"
 #include "taskgate/core/assert.h"
-#include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 struct key {
@@ -49,41 +49,37 @@ static bool is_for_signatures(const struct str *members)
 /* Appends the decoded number; `number` is where, valid until the buffer grows. */
 static bool decode_number(struct str member, struct buffer *bytes)
 {
-    struct buffer text = {0};
+    OWNED_BUFFER(text);
     bool is_read = json_decode_string(member, &text) && base64url_decode(buffer_str(&text), bytes);
-    buffer_finish(&text);
     return is_read && bytes->length > 0;
 }
 
 static struct jose_key *read_ec(const struct str *members, enum jose_key_type type)
 {
-    struct buffer x = {0}, y = {0};
+    OWNED_BUFFER(x);
+    OWNED_BUFFER(y);
     struct jose_key *key = NULL;
     if (decode_number(members[X], &x) && decode_number(members[Y], &y))
         key = jose_key_create_ec(type, buffer_str(&x), buffer_str(&y));
-    buffer_finish(&x);
-    buffer_finish(&y);
     return key;
 }
 
 static struct jose_key *read_rsa(const struct str *members)
 {
-    struct buffer n = {0}, e = {0};
+    OWNED_BUFFER(n);
+    OWNED_BUFFER(e);
     struct jose_key *key = NULL;
     if (decode_number(members[N], &n) && decode_number(members[E], &e))
         key = jose_key_create_rsa(buffer_str(&n), buffer_str(&e));
-    buffer_finish(&n);
-    buffer_finish(&e);
     return key;
 }
 
 static struct jose_key *read_ed25519(const struct str *members)
 {
-    struct buffer x = {0};
+    OWNED_BUFFER(x);
     struct jose_key *key = NULL;
     if (decode_number(members[X], &x))
         key = jose_key_create_ed25519(buffer_str(&x));
-    buffer_finish(&x);
     return key;
 }
 
@@ -110,11 +106,10 @@ static unsigned algorithms_of(const struct str *members, enum jose_key_type type
     }
     if (!members[ALG].length)
         return algorithms;
-    struct buffer name = {0};
+    OWNED_BUFFER(name);
     enum jose_algorithm named;
     bool is_known =
         json_decode_string(members[ALG], &name) && jose_algorithm_parse(buffer_str(&name), &named);
-    buffer_finish(&name);
     return is_known ? algorithms & 1U << named : 0;
 }
 

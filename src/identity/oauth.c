@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 /* application/x-www-form-urlencoded, with %20 for a blank: right in a query as well. */
@@ -43,7 +44,7 @@ static void oauth_write_form(struct buffer *out, const struct oauth_parameter *p
 /* RFC 6749 §2.3.1: both halves are encoded as in a form before they are joined. */
 static void write_basic(struct buffer *out, const struct oauth_client *client)
 {
-    struct buffer pair = {0};
+    OWNED_BUFFER(pair);
     oauth_append_encoded(&pair, str_from(client->id));
     buffer_append_char(&pair, ':');
     oauth_append_encoded(&pair, str_from(client->secret));
@@ -52,7 +53,6 @@ static void write_basic(struct buffer *out, const struct oauth_client *client)
     int length = EVP_EncodeBlock((unsigned char *)out->bytes + out->length,
                                  (const unsigned char *)pair.bytes, (int)pair.length);
     out->length += (size_t)length;
-    buffer_finish(&pair);
 }
 
 struct fetch *oauth_post(struct fetcher *fetcher, const char *url,
@@ -60,7 +60,8 @@ struct fetch *oauth_post(struct fetcher *fetcher, const char *url,
                          const struct oauth_parameter *parameters, size_t count, struct loop *loop,
                          fetch_callback callback, void *context)
 {
-    struct buffer body = {0}, basic = {0};
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(basic);
     bool is_basic = client->secret && !client->secret_in_body;
     const struct oauth_parameter own[] = {
         {"client_id", is_basic ? STR_EMPTY : str_from(client->id)},
@@ -80,14 +81,12 @@ struct fetch *oauth_post(struct fetcher *fetcher, const char *url,
                                           .header_count = is_basic ? 2 : 1,
                                           .body = buffer_str(&body)};
     struct fetch *fetch = fetch_start(fetcher, &request, loop, callback, context);
-    buffer_finish(&body);
-    buffer_finish(&basic);
     return fetch;
 }
 
 void oauth_error_code(struct str body, char code[OAUTH_ERROR_BYTES])
 {
-    struct buffer text = {0};
+    OWNED_BUFFER(text);
     code[0] = '\0';
     if (json_check(body, NULL) && json_decode_string(json_member(body, "error"), &text)) {
         size_t length = text.length < OAUTH_ERROR_BYTES - 1 ? text.length : OAUTH_ERROR_BYTES - 1;
@@ -97,5 +96,4 @@ void oauth_error_code(struct str body, char code[OAUTH_ERROR_BYTES])
         }
         code[length] = '\0';
     }
-    buffer_finish(&text);
 }

@@ -7,7 +7,7 @@
 #include "claims.h"
 #include "jose.h"
 #include "key_set_internal.h"
-#include "taskgate/core/buffer.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 /* Keys of one id that are tried: a set should have one. */
@@ -60,7 +60,7 @@ static enum token_error judge_type(struct str type, enum token_kind kind)
 {
     if (!type.length)
         return TOKEN_OK;
-    struct buffer name = {0};
+    OWNED_BUFFER(name);
     enum token_error error = TOKEN_TYPE;
     if (!json_decode_string(type, &name))
         error = TOKEN_HEADER;
@@ -71,19 +71,17 @@ static enum token_error judge_type(struct str type, enum token_kind kind)
     if (str_equal_ignore_case(text, STR("jwt")) ||
         (kind != TOKEN_ID && str_equal_ignore_case(text, STR("at+jwt"))))
         error = TOKEN_OK;
-    buffer_finish(&name);
     return error;
 }
 
 static enum token_error read_algorithm(struct token *token, struct str value)
 {
-    struct buffer name = {0};
+    OWNED_BUFFER(name);
     enum token_error error = TOKEN_OK;
     if (!json_decode_string(value, &name))
         error = TOKEN_HEADER;
     else if (!jose_algorithm_parse(buffer_str(&name), &token->algorithm))
         error = TOKEN_ALGORITHM;
-    buffer_finish(&name);
     return error;
 }
 
@@ -194,10 +192,9 @@ static enum token_error judge_nonce(struct str claims, const struct token_rules 
 {
     if (!rules->nonce)
         return TOKEN_OK;
-    char *nonce = claim_text(json_member(claims, "nonce"));
-    bool is_ours = nonce && str_equal_constant_time(str_from(nonce), str_from(rules->nonce));
-    free(nonce);
-    return is_ours ? TOKEN_OK : TOKEN_NONCE;
+    OWNED char *nonce = claim_text(json_member(claims, "nonce"));
+    return nonce && str_equal_constant_time(str_from(nonce), str_from(rules->nonce)) ? TOKEN_OK
+                                                                                     : TOKEN_NONCE;
 }
 
 enum token_error token_judge_claims(struct str claims, const struct token_rules *rules,

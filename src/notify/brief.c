@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "taskgate/core/digest.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/notify/redact.h"
@@ -11,28 +12,24 @@
 
 static void brief_add_summary(struct buffer *out, const struct task *task, struct str arguments)
 {
-    struct buffer summary;
-    buffer_init(&summary);
+    OWNED_BUFFER(summary);
     bool has_summary = shown_write_summary(&summary, task, arguments);
     json_add_key(out, "summary");
     if (has_summary)
         buffer_append_json_string(out, buffer_str(&summary));
     else
         buffer_append_text(out, "null");
-    buffer_finish(&summary);
 }
 
 static void brief_add_agent_reason(struct buffer *out, const struct task *task,
                                    const struct config *config)
 {
-    struct buffer reason;
-    buffer_init(&reason);
+    OWNED_BUFFER(reason);
     json_add_key(out, "reasonOfAgent");
     if (shown_write_agent_reason(&reason, task, config))
         buffer_append_json_string(out, buffer_str(&reason));
     else
         buffer_append_text(out, "null");
-    buffer_finish(&reason);
 }
 
 static void add_word(struct buffer *out, const char *key, struct str word)
@@ -59,9 +56,8 @@ static void add_typed(struct buffer *out, const struct task *task, struct str ar
 static void brief_add_marks(struct buffer *out, const struct task *task,
                             const struct config *config)
 {
-    struct buffer where;
+    OWNED_BUFFER(where);
     enum mark mark;
-    buffer_init(&where);
     json_add_key(out, "marks");
     buffer_append_char(out, '[');
     for (size_t position = 0, count = 0; shown_next_mark(task, config, &position, &where, &mark);
@@ -73,7 +69,6 @@ static void brief_add_marks(struct buffer *out, const struct task *task,
         buffer_clear(&where);
     }
     buffer_append_char(out, ']');
-    buffer_finish(&where);
 }
 
 void brief_add_facts(struct buffer *out, const struct task *task, const struct config *config,
@@ -95,8 +90,7 @@ static void write_paths_digest(const struct config *config, const char *name,
                                char digest[DIGEST_HEX_BYTES])
 {
     const struct config_workflow *found = config_workflow_find(config, str_from(name));
-    struct buffer paths;
-    buffer_init(&paths);
+    OWNED_BUFFER(paths);
     for (size_t i = 0; i < config->workflow_count; i++) {
         const struct config_workflow *workflow = &config->workflows[i];
         for (size_t j = 0; (!found || workflow == found) && j < workflow->redact_fields.count;
@@ -106,7 +100,6 @@ static void write_paths_digest(const struct config *config, const char *name,
         }
     }
     digest_sha256_hex(buffer_str(&paths), digest);
-    buffer_finish(&paths);
 }
 
 static bool has_hidden(const struct task *task, const struct config *config)
@@ -116,10 +109,8 @@ static bool has_hidden(const struct task *task, const struct config *config)
     if (!redact_may_hide(config, task->workflow))
         return false;
     for (size_t i = 0; !hides && i < sizeof parts / sizeof *parts; i++) {
-        struct buffer text;
-        buffer_init(&text);
+        OWNED_BUFFER(text);
         hides = *parts[i] && redact_write(&text, str_from(parts[i]), config, task->workflow);
-        buffer_finish(&text);
     }
     return hides;
 }
@@ -127,8 +118,7 @@ static bool has_hidden(const struct task *task, const struct config *config)
 void brief_write(struct buffer *out, const struct task *task, const struct config *config)
 {
     char digest[DIGEST_HEX_BYTES];
-    struct buffer arguments;
-    buffer_init(&arguments);
+    OWNED_BUFFER(arguments);
     redact_write(&arguments, str_from(*task->arguments ? task->arguments : "{}"), config,
                  task->workflow);
     write_paths_digest(config, task->workflow, digest);
@@ -143,7 +133,6 @@ void brief_write(struct buffer *out, const struct task *task, const struct confi
     buffer_append(out,
                   arguments.length <= BRIEF_ARGUMENTS_MAX ? buffer_str(&arguments) : STR("null"));
     buffer_append_char(out, '}');
-    buffer_finish(&arguments);
 }
 
 bool brief_is_current(const struct task *task, const struct config *config)

@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "taskgate/config/config.h"
-#include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
@@ -49,10 +49,10 @@ static void write_teams_text(struct buffer *out, const char *style, const struct
 static void write_teams(struct channel_letter *letter, const struct store_delivery *delivery,
                         const struct config_notify *notify, const struct config *config)
 {
-    struct buffer *out = &letter->body, title, facts;
-    char *link = link_of(delivery->task, config);
-    buffer_init(&title);
-    buffer_init(&facts);
+    struct buffer *out = &letter->body;
+    OWNED_BUFFER(title);
+    OWNED_BUFFER(facts);
+    OWNED char *link = link_of(delivery->task, config);
     channel_text_title(&title, delivery, SUMMARY_MAX_BYTES);
     channel_text_facts(&facts, delivery->task, config, notify->include_arguments, FACTS_MAX_BYTES);
     letter->url = memory_copy_text(notify->url);
@@ -68,9 +68,6 @@ static void write_teams(struct channel_letter *letter, const struct store_delive
                             "\"Open the call\"");
     json_add_text(out, "url", link);
     buffer_append_text(out, "}]}}]}");
-    free(link);
-    buffer_finish(&facts);
-    buffer_finish(&title);
 }
 
 /* ---- PagerDuty ---- */
@@ -84,10 +81,9 @@ static bool is_break_glass(const struct store_delivery *delivery)
 static void write_pagerduty_payload(struct buffer *out, const struct store_delivery *delivery,
                                     const struct config_notify *notify, const struct config *config)
 {
-    struct buffer title, facts;
-    char *link = link_of(delivery->task, config);
-    buffer_init(&title);
-    buffer_init(&facts);
+    OWNED_BUFFER(title);
+    OWNED_BUFFER(facts);
+    OWNED char *link = link_of(delivery->task, config);
     channel_text_title(&title, delivery, SUMMARY_MAX_BYTES);
     channel_text_facts(&facts, delivery->task, config, notify->include_arguments, FACTS_MAX_BYTES);
     json_add_text(out, "client", "taskgate");
@@ -102,9 +98,6 @@ static void write_pagerduty_payload(struct buffer *out, const struct store_deliv
     buffer_append_text(out, ",\"custom_details\":{");
     channel_add_text(out, "call", &facts);
     buffer_append_text(out, "}}");
-    free(link);
-    buffer_finish(&facts);
-    buffer_finish(&title);
 }
 
 /* A person called by a pager is let go as soon as the call is decided. */
@@ -122,13 +115,12 @@ static void write_pagerduty(struct channel_letter *letter, const struct store_de
     bool is_alone = is_break_glass(delivery);
     bool is_open = is_alone || delivery->task->state == TASK_PENDING;
     /* An emergency is an incident of its own, which a person closes. */
-    char *key = memory_format("%s%s", delivery->task->id, is_alone ? "/emergency" : "");
+    OWNED char *key = memory_format("%s%s", delivery->task->id, is_alone ? "/emergency" : "");
     letter->url = memory_copy_text(notify->url);
     buffer_append_char(out, '{');
     json_add_text(out, "routing_key", notify->secret);
     json_add_text(out, "event_action", is_open ? "trigger" : "resolve");
     json_add_text(out, "dedup_key", key);
-    free(key);
     if (is_open)
         write_pagerduty_payload(out, delivery, notify, config);
     buffer_append_char(out, '}');
@@ -317,9 +309,10 @@ static void write_mail(struct channel_letter *letter, const struct store_deliver
                        const struct config_notify *notify, const struct config *config)
 {
     const struct task *task = delivery->task;
-    char *link = link_of(task, config);
+    OWNED char *link = link_of(task, config);
     char key[DIGEST_HEX_BYTES];
-    struct buffer subject, text;
+    OWNED_BUFFER(subject);
+    OWNED_BUFFER(text);
     struct mail mail = {
         .notify = notify,
         .key = key,
@@ -330,8 +323,6 @@ static void write_mail(struct channel_letter *letter, const struct store_deliver
         .at_ms = delivery->at_ms,
     };
     channel_key(notify, key);
-    buffer_init(&subject);
-    buffer_init(&text);
     buffer_append_text(&subject, mail.begins_thread ? "" : "Re: ");
     channel_text_subject(&subject, task, SUBJECT_MAX_BYTES);
     channel_text_title(&text, delivery, SUMMARY_MAX_BYTES);
@@ -340,9 +331,6 @@ static void write_mail(struct channel_letter *letter, const struct store_deliver
     mail.subject = buffer_str(&subject);
     mail.text = buffer_str(&text);
     mail_write(&letter->body, &mail);
-    buffer_finish(&text);
-    buffer_finish(&subject);
-    free(link);
 }
 
 /* ---- anchors of the audit trail ---- */
@@ -351,7 +339,7 @@ static void write_mail(struct channel_letter *letter, const struct store_deliver
 static void write_anchor_mail(struct channel_letter *letter, const struct store_delivery *delivery,
                               const struct config_notify *notify)
 {
-    char *text = memory_format(ANCHOR_TEXT "\n\n%s\n", delivery->anchor);
+    OWNED char *text = memory_format(ANCHOR_TEXT "\n\n%s\n", delivery->anchor);
     char key[DIGEST_HEX_BYTES];
     const struct mail mail = {
         .notify = notify,
@@ -364,7 +352,6 @@ static void write_anchor_mail(struct channel_letter *letter, const struct store_
     };
     channel_key(notify, key);
     mail_write(&letter->body, &mail);
-    free(text);
 }
 
 static void write_anchor_card(struct buffer *out, const struct buffer *text)
@@ -381,8 +368,7 @@ static void write_anchor_card(struct buffer *out, const struct buffer *text)
 static void write_anchor(struct channel_letter *letter, const struct store_delivery *delivery,
                          const struct config_notify *notify, const struct config *config)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_format(&text, ANCHOR_TEXT "\n%s", delivery->anchor);
     if (notify->type != NOTIFY_SMTP && notify->type != NOTIFY_SLACK)
         letter->url = memory_copy_text(notify->url);
@@ -407,7 +393,6 @@ static void write_anchor(struct channel_letter *letter, const struct store_deliv
     case NOTIFY_PAGERDUTY: /* the configuration refuses it */
         break;
     }
-    buffer_finish(&text);
 }
 
 /* ---- all ---- */
@@ -480,8 +465,7 @@ bool channel_accepts(enum config_notify_type type, const struct channel_letter *
 
 void channel_key(const struct config_notify *notify, char key[DIGEST_HEX_BYTES])
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_text(&text, notify->url);
     if (notify->type != NOTIFY_WEBHOOK)
         buffer_append_format(&text, "%c%d%c%s", 0, (int)notify->type, 0,
@@ -495,5 +479,4 @@ void channel_key(const struct config_notify *notify, char key[DIGEST_HEX_BYTES])
     digest_sha256_hex(buffer_str(&text), key);
     if (text.bytes)
         explicit_bzero(text.bytes, text.length);
-    buffer_finish(&text);
 }

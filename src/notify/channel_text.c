@@ -7,6 +7,7 @@
 #include "taskgate/approval/ballot.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/json/visible.h"
 #include "taskgate/notify/redact.h"
@@ -97,14 +98,11 @@ static void channel_text_add_asker(struct buffer *out, const struct task *task)
 static void channel_text_add_summary(struct buffer *out, const struct task *task,
                                      const struct config *config)
 {
-    struct buffer arguments, summary;
-    buffer_init(&arguments);
-    buffer_init(&summary);
+    OWNED_BUFFER(arguments);
+    OWNED_BUFFER(summary);
     redact_write(&arguments, str_from(task->arguments), config, task->workflow);
     if (shown_write_summary(&summary, task, buffer_str(&arguments)))
         add_line(out, "Summary", buffer_str(&summary));
-    buffer_finish(&summary);
-    buffer_finish(&arguments);
 }
 
 static void channel_text_add_risk(struct buffer *out, const struct task *task)
@@ -118,39 +116,34 @@ static void channel_text_add_risk(struct buffer *out, const struct task *task)
 static void channel_text_add_votes(struct buffer *out, const struct task *task)
 {
     struct ballot ballot;
-    struct buffer text;
+    OWNED_BUFFER(text);
     ballot_read(&ballot, str_from(task->terms), str_from(task->votes));
     int64_t persons = ballot_terms_persons(&ballot.terms);
-    buffer_init(&text);
     buffer_append_format(&text, "%zu of %" PRId64, ballot.votes.count, persons);
     for (size_t i = 0; i < ballot.votes.count; i++)
         buffer_append_format(&text, "%s%s", i == 0 ? ": " : ", ",
                              ballot.votes.items[i].person.name);
     if (persons > 1)
         add_line(out, "Votes", buffer_str(&text));
-    buffer_finish(&text);
     ballot_finish(&ballot);
 }
 
 static void add_request_part(struct buffer *out, const char *name, struct str json,
                              const struct task *task, const struct config *config)
 {
-    struct buffer shown;
-    buffer_init(&shown);
+    OWNED_BUFFER(shown);
     redact_write(&shown, json, config, task->workflow);
     buffer_append_format(out, "\n%s: ", name);
     visible_append_json_for_people(out, buffer_str(&shown));
-    buffer_finish(&shown);
 }
 
 /* Names and texts that may be read as something else: `table: characters that cannot be seen`. */
 static void channel_text_add_marks(struct buffer *out, const struct task *task,
                                    const struct config *config, bool with_arguments)
 {
-    struct buffer where, line;
+    OWNED_BUFFER(where);
+    OWNED_BUFFER(line);
     enum mark mark;
-    buffer_init(&where);
-    buffer_init(&line);
     for (size_t position = 0; shown_next_mark(task, config, &position, &where, &mark);) {
         bool is_argument = !str_equal(buffer_str(&where), STR("tool")) &&
                            !str_equal(buffer_str(&where), STR("principal"));
@@ -160,19 +153,15 @@ static void channel_text_add_marks(struct buffer *out, const struct task *task,
         buffer_clear(&where);
     }
     add_line(out, "Look out", buffer_str(&line));
-    buffer_finish(&line);
-    buffer_finish(&where);
 }
 
 /* Why the agent calls, in its own words, which nobody has verified. */
 static void channel_text_add_agent_reason(struct buffer *out, const struct task *task,
                                           const struct config *config)
 {
-    struct buffer reason;
-    buffer_init(&reason);
+    OWNED_BUFFER(reason);
     if (shown_write_agent_reason(&reason, task, config))
         add_line(out, "The agent says", buffer_str(&reason));
-    buffer_finish(&reason);
 }
 
 /* All that an approval covers, beside the name of the tool. */

@@ -8,6 +8,7 @@
 
 #include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/notify/redact.h"
@@ -23,8 +24,7 @@
 static void message_write_shown(struct buffer *out, const struct task *task, struct str arguments)
 {
     const struct typed_risk risk = typed_risk_of(task);
-    struct buffer summary;
-    buffer_init(&summary);
+    OWNED_BUFFER(summary);
     if (arguments.length > 0 && shown_write_summary(&summary, task, arguments)) {
         json_add_key(out, "summary");
         buffer_append_json_string(out, buffer_str(&summary));
@@ -33,7 +33,6 @@ static void message_write_shown(struct buffer *out, const struct task *task, str
         json_add_key(out, "risk");
         buffer_append_json_string(out, risk.risk);
     }
-    buffer_finish(&summary);
 }
 
 /* The digest of a hidden value would tell it to somebody who tries all values. */
@@ -48,8 +47,7 @@ static void write_digest(struct buffer *out, const struct task *task, bool is_hi
 static void message_write_task(struct buffer *out, const struct task *task,
                                const struct config *config, bool include_arguments)
 {
-    struct buffer arguments;
-    buffer_init(&arguments);
+    OWNED_BUFFER(arguments);
     buffer_append_char(out, '{');
     json_add_text(out, "id", task->id);
     json_add_text(out, "state", task_state_name(task->state));
@@ -75,7 +73,6 @@ static void message_write_task(struct buffer *out, const struct task *task,
     json_add_text(out, "statusMessage", task->status_message);
     message_write_shown(out, task, buffer_str(&arguments));
     buffer_append_char(out, '}');
-    buffer_finish(&arguments);
 }
 
 /* To the task on the page, whose address need not be known. */
@@ -84,9 +81,8 @@ static void message_write_link(struct buffer *out, const struct task *task,
 {
     if (!config->public_url)
         return;
-    char *link = memory_format("%s/#task=%s", config->public_url, task->id);
+    OWNED char *link = memory_format("%s/#task=%s", config->public_url, task->id);
     json_add_text(out, "link", link);
-    free(link);
 }
 
 void message_write(struct buffer *out, const struct store_delivery *delivery,

@@ -15,6 +15,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 #include "taskgate/notify/notify.h"
 #include "taskgate/upstream/upstream.h"
@@ -353,9 +354,8 @@ static void delivery_set_failing(struct target *target, bool is_failing)
     metrics_set(METRIC_NOTIFIERS_FAILING, (double)notifier->failing, NULL);
     if (!target->config)
         return;
-    char *name = delivery_target_name(target);
+    OWNED char *name = delivery_target_name(target);
     metrics_set(METRIC_NOTIFIER_UP, is_failing ? 0 : 1, METRIC_LABELS(str_from(name)));
-    free(name);
 }
 
 /* Logs one line when a target begins to fail and one when it works again, not one for each try. */
@@ -525,11 +525,10 @@ static void notifier_show_health(struct notifier *notifier)
     metrics_reset(METRIC_NOTIFIER_UP);
     LIST_FOR_EACH_SAFE (node, next, &notifier->targets) {
         const struct target *target = LIST_ENTRY(node, struct target, node);
-        char *name = target->config ? delivery_target_name(target) : NULL;
+        OWNED char *name = target->config ? delivery_target_name(target) : NULL;
         if (name)
             metrics_set(METRIC_NOTIFIER_UP, target->is_failing ? 0 : 1,
                         METRIC_LABELS(str_from(name)));
-        free(name);
     }
 }
 
@@ -656,7 +655,8 @@ static void tell_store(struct notifier *notifier)
     if (notifier->is_configuring)
         return;
     notifier->is_configuring = true;
-    struct store_outbox_target *targets = memory_alloc_array(config->notify_count, sizeof *targets);
+    OWNED struct store_outbox_target *targets =
+        memory_alloc_array(config->notify_count, sizeof *targets);
     for (size_t i = 0; i < config->notify_count; i++) {
         channel_key(&config->notify[i], targets[i].key);
         targets[i].events = recipients_events(&config->notify[i], config);
@@ -664,7 +664,6 @@ static void tell_store(struct notifier *notifier)
     }
     store_outbox_configure(notifier->store, targets, config->notify_count,
                            (struct store_call){notifier->loop, on_configured, notifier});
-    free(targets);
 }
 
 static void on_configure_again(void *context)
@@ -743,12 +742,11 @@ void notifier_write_failing(const struct notifier *notifier, struct buffer *out)
         const struct target *target = LIST_ENTRY(node, struct target, node);
         if (!target->is_failing || !target->config)
             continue;
-        char *name = delivery_target_name(target);
+        OWNED char *name = delivery_target_name(target);
         if (!is_first)
             buffer_append_char(out, ',');
         buffer_append_json_string(out, str_from(name));
         is_first = false;
-        free(name);
     }
     buffer_append_char(out, ']');
 }

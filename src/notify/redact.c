@@ -8,6 +8,7 @@
 
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 /* A step of the paths: what one segment leads to from one place. */
@@ -72,7 +73,7 @@ static void add_path(struct paths *paths, struct str path)
 
 static void add_paths(struct paths *paths, const struct config_workflow *workflow)
 {
-    struct buffer inside = {0};
+    OWNED_BUFFER(inside);
     for (size_t i = 0; i < workflow->redact_fields.count; i++) {
         add_path(paths, str_from(workflow->redact_fields.items[i]));
         buffer_clear(&inside);
@@ -80,7 +81,6 @@ static void add_paths(struct paths *paths, const struct config_workflow *workflo
         buffer_append_text(&inside, workflow->redact_fields.items[i]);
         add_path(paths, buffer_str(&inside));
     }
-    buffer_finish(&inside);
 }
 
 static void paths_init(struct paths *paths, const struct config *config, const char *name)

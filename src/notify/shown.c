@@ -2,6 +2,7 @@
 #include "taskgate/notify/shown.h"
 
 #include "taskgate/config/summary.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/reason_property.h"
@@ -24,13 +25,11 @@ void shown_append_asker(struct buffer *out, struct str principal, struct str by)
 
 bool shown_write_summary(struct buffer *out, const struct task *task, struct str arguments)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     bool has_summary =
         *task->shown && json_decode_string(json_member(str_from(task->shown), "summary"), &text);
     if (has_summary)
         summary_write(out, buffer_str(&text), arguments);
-    buffer_finish(&text);
     return has_summary;
 }
 

@@ -8,6 +8,7 @@
 #include "taskgate/config/electorate.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/notify/redact.h"
@@ -116,13 +117,11 @@ static void write_button(struct buffer *out, const char *label, const char *styl
     buffer_append_char(out, '}');
     json_add_text(out, "style", style);
     json_add_text(out, "action_id", action);
-    struct buffer value;
-    buffer_init(&value);
+    OWNED_BUFFER(value);
     buffer_append_text(&value, task->id);
     if (*task->request_digest)
         append_digest(&value, task, config);
     slack_message_add_text(out, "value", &value);
-    buffer_finish(&value);
     buffer_append_char(out, '}');
 }
 
@@ -139,20 +138,18 @@ static void write_ways(struct buffer *out, const struct store_delivery *delivery
                        bool may_vote)
 {
     const struct task *task = delivery->task;
-    struct buffer hint;
+    OWNED_BUFFER(hint);
     /* One decides under the first message alone: its reference is the one that is kept. */
     bool is_first = !delivery->reference || !*delivery->reference;
     bool changes_first = delivery->event == NOTIFY_VOTED;
     if (task->state != TASK_PENDING || (!is_first && !changes_first))
         return;
-    buffer_init(&hint);
     if (!may_vote)
         buffer_append_text(&hint, BLIND_HINT);
     else if (may_anybody_vote(config))
         write_hint(&hint, task, config);
     if (hint.length > 0 && (notify->signing_secret || may_anybody_vote(config)))
         write_way(out, &hint);
-    buffer_finish(&hint);
     if (notify->signing_secret && may_vote) {
         buffer_append_text(out, ",{\"type\":\"actions\",\"block_id\":\"taskgate\",\"elements\":[");
         write_button(out, "Approve", "primary", SLACK_ACTION_APPROVE, task, config);
@@ -166,9 +163,8 @@ static void write_blocks(struct buffer *out, const struct store_delivery *delive
                          const struct config_notify *notify, const struct config *config,
                          char votes_on[SLACK_VOTES_BYTES])
 {
-    struct buffer line, facts;
-    buffer_init(&line);
-    buffer_init(&facts);
+    OWNED_BUFFER(line);
+    OWNED_BUFFER(facts);
     slack_message_write_line(&line, delivery, notify, config);
     bool is_whole = channel_text_facts(&facts, delivery->task, config, notify->include_arguments,
                                        FACTS_MAX_BYTES);
@@ -184,8 +180,6 @@ static void write_blocks(struct buffer *out, const struct store_delivery *delive
     buffer_append_text(out, "}}");
     write_ways(out, delivery, notify, config, may_vote);
     buffer_append_char(out, ']');
-    buffer_finish(&facts);
-    buffer_finish(&line);
 }
 
 /* ---- the letter ---- */
@@ -212,13 +206,13 @@ bool slack_posted_counts(const struct slack_posted *posted, const struct config_
 void slack_message_write(struct channel_letter *letter, const struct store_delivery *delivery,
                          const struct config_notify *notify, const struct config *config)
 {
-    struct buffer *out = &letter->body, title, escaped;
+    struct buffer *out = &letter->body;
+    OWNED_BUFFER(title);
+    OWNED_BUFFER(escaped);
     struct slack_posted posted = {.channel = str_from(notify->channel)};
     bool is_known = slack_posted_read(delivery->reference, &posted);
     /* A changed message calls nobody: who is called again gets an answer to it. */
     bool is_update = is_known && !channel_text_calls_again(delivery);
-    buffer_init(&title);
-    buffer_init(&escaped);
     channel_text_title(&title, delivery, TITLE_MAX_BYTES);
     slack_message_append_escaped(&escaped, buffer_str(&title));
     letter->url =
@@ -236,8 +230,6 @@ void slack_message_write(struct channel_letter *letter, const struct store_deliv
     slack_message_add_text(out, "text", &escaped);
     write_blocks(out, delivery, notify, config, letter->votes_on);
     buffer_append_text(out, ",\"unfurl_links\":false,\"unfurl_media\":false}");
-    buffer_finish(&escaped);
-    buffer_finish(&title);
 }
 
 /* ---- the answer ---- */
@@ -246,14 +238,13 @@ void slack_message_write(struct channel_letter *letter, const struct store_deliv
 static void note_problem(struct str word, char problem[CHANNEL_PROBLEM_BYTES])
 {
     size_t length = 0;
-    char *text = json_type(word) == JSON_STRING ? json_string_text(word, &length) : NULL;
+    OWNED char *text = json_type(word) == JSON_STRING ? json_string_text(word, &length) : NULL;
     snprintf(problem, CHANNEL_PROBLEM_BYTES, "%s", text ? text : "no answer of Slack's");
     for (char *c = problem; *c; c++) {
         bool is_plain = (*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9') || *c == '_';
         if (text && !is_plain)
             *c = '?';
     }
-    free(text);
 }
 
 bool slack_message_accepts(struct str answer, const char *votes_on, char **reference,
@@ -270,17 +261,14 @@ bool slack_message_accepts(struct str answer, const char *votes_on, char **refer
         return false;
     }
     if (json_type(members[1]) == JSON_STRING && json_type(members[2]) == JSON_STRING) {
-        char *channel = json_string_text(members[1], &length);
-        char *ts = json_string_text(members[2], &length);
-        char *app = json_string_text(json_path(answer, "message", "app_id"), &length);
+        OWNED char *channel = json_string_text(members[1], &length);
+        OWNED char *ts = json_string_text(members[2], &length);
+        OWNED char *app = json_string_text(json_path(answer, "message", "app_id"), &length);
         const char *shown_app = app ? app : SLACK_NO_APP;
         if (*votes_on)
             *reference = memory_format("%s %s %s %s", channel, ts, shown_app, votes_on);
         else
             *reference = memory_format("%s %s%s%s", channel, ts, app ? " " : "", app ? app : "");
-        free(channel);
-        free(ts);
-        free(app);
     }
     return true;
 }

@@ -7,6 +7,7 @@
 #include "taskgate/approval/terms.h"
 #include "taskgate/core/marks.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
 
@@ -83,9 +84,8 @@ static void search(struct search *found, struct str value, struct str path)
         found->count++;
     } else if (json_type(value) == JSON_OBJECT) {
         str_cut(path, '.', &segment, &rest);
-        char *name = memory_copy_str(segment);
+        OWNED char *name = memory_copy_str(segment);
         struct str member = json_member(value, name);
-        free(name);
         if (json_type(member) != JSON_NONE)
             search(found, member, rest);
     }
@@ -114,12 +114,9 @@ static bool take_at(struct typed_value *typed, struct str arguments, struct str 
 
 static bool take_at_raw(struct typed_value *typed, struct str arguments, struct str raw)
 {
-    struct buffer path;
-    buffer_init(&path);
-    bool is_found = json_type(raw) == JSON_STRING && json_decode_string(raw, &path) &&
-                    path.length > 0 && take_at(typed, arguments, buffer_str(&path));
-    buffer_finish(&path);
-    return is_found;
+    OWNED_BUFFER(path);
+    return json_type(raw) == JSON_STRING && json_decode_string(raw, &path) && path.length > 0 &&
+           take_at(typed, arguments, buffer_str(&path));
 }
 
 static bool take_of_rule(struct typed_value *typed, const struct task *task, struct str arguments)

@@ -102,8 +102,7 @@ static const struct field *find_field(const struct shape *shape, struct str name
 static void warn_of_field(const struct inspection *inspection, uint32_t offset,
                           const struct shape *shape, struct str name)
 {
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
     buffer_append_format(&message, "%s has no attribute \"%.*s\"; it has", shape->name,
                          STR_ARGS(name));
     for (const struct field *field = shape->fields; field->name; field++)
@@ -344,20 +343,19 @@ static void engine_add_lines(const struct config *config, struct config_problems
     struct str line;
     while (text.length) {
         str_cut(text, '\n', &line, &text);
-        char *message = memory_copy_str(line);
+        OWNED char *message = memory_copy_str(line);
         bool is_added = line.length == 0;
         for (size_t i = 0; !is_added && i < config->policy_count; i++)
             is_added = add_placed(problems, config->policies[i].name, str_from(message));
         if (!is_added)
             config_problems_add(problems, false, NULL, 0, 0, message);
-        free(message);
     }
 }
 
 static struct cedar_policies *engine_parse(const struct config *config,
                                            struct config_problems *problems)
 {
-    struct cedar_source *sources = memory_alloc_array(config->policy_count, sizeof *sources);
+    OWNED struct cedar_source *sources = memory_alloc_array(config->policy_count, sizeof *sources);
     OWNED_BUFFER(text);
     for (size_t i = 0; i < config->policy_count; i++)
         sources[i] =
@@ -365,7 +363,6 @@ static struct cedar_policies *engine_parse(const struct config *config,
                                   str_slice(config->policies[i].text, config->policies[i].length)};
     struct cedar_policies *policies = cedar_policies_parse(sources, config->policy_count, &text);
     engine_add_lines(config, problems, buffer_str(&text));
-    free(sources);
     return policies;
 }
 
@@ -394,12 +391,11 @@ static bool engine_check_workflow(const struct engine *engine, const struct ceda
     if (!cedar_policy_annotation(policy, WORKFLOW_ANNOTATION, &name))
         return true;
     if (!config_workflow_find(engine->config, name)) {
-        char *message =
+        OWNED char *message =
             memory_format("V-006 undefined workflow \"%.*s\" in @thoughtgate_approval; name one of "
                           "the key approval",
                           STR_ARGS(name));
         engine_complain(problems, false, policy, message);
-        free(message);
         return false;
     }
     if (cedar_policy_effect(policy) == CEDAR_FORBID)
@@ -430,13 +426,12 @@ static void check_rules(const struct engine *engine, struct config_problems *pro
         }
         if (asks)
             continue;
-        char *message =
+        OWNED char *message =
             memory_format("governance.rules[%zu].policy_id: no permit has @id(\"%s\"), and none is "
                           "without an @id, so every call is rejected",
                           i, rule->policy_id);
         config_problems_add(problems, true, engine->config->path, rule->line, rule->column,
                             message);
-        free(message);
     }
 }
 

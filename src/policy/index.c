@@ -12,6 +12,7 @@
 
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 #define NONE UINT32_MAX
 #define ROOT 0
@@ -105,7 +106,7 @@ static uint32_t index_add_literal(struct index *index, struct str literal)
 /* Breadth first, so that a state's fallback is complete before the state. */
 static void connect(struct index *index)
 {
-    uint32_t *queue = memory_alloc_array(index->state_count, sizeof *queue);
+    OWNED uint32_t *queue = memory_alloc_array(index->state_count, sizeof *queue);
     size_t head = 0, tail = 0;
     queue[tail++] = ROOT;
     while (head < tail) {
@@ -126,13 +127,12 @@ static void connect(struct index *index)
             queue[tail++] = *move;
         }
     }
-    free(queue);
 }
 
 struct index *index_create(struct glob *const *globs, size_t count)
 {
     struct index *index = memory_alloc(sizeof *index);
-    struct str *literals = memory_alloc_array(count, sizeof *literals);
+    OWNED struct str *literals = memory_alloc_array(count, sizeof *literals);
     struct map *counts = count_literals(globs, count);
     size_t most_states = 1;
     index->globs = globs;
@@ -160,7 +160,6 @@ struct index *index_create(struct glob *const *globs, size_t count)
         *first = (uint32_t)i;
     }
     connect(index);
-    free(literals);
     return index;
 }
 

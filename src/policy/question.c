@@ -89,7 +89,7 @@ static void *question_grow(void *items, size_t count, size_t size)
 
 static bool question_read_set(struct reader *reader, struct cedar_value *value)
 {
-    struct cedar_value *elements = NULL;
+    OWNED struct cedar_value *elements = NULL;
     size_t count = 0;
     bool good = true;
     reader->at++;
@@ -101,13 +101,12 @@ static bool question_read_set(struct reader *reader, struct cedar_value *value)
     }
     reader->at++;
     good = good && cedar_set(reader->heap, elements, count, value);
-    free(elements);
     return good;
 }
 
 static bool question_read_record(struct reader *reader, struct cedar_value *value)
 {
-    struct cedar_member *members = NULL;
+    OWNED struct cedar_member *members = NULL;
     size_t count = 0;
     bool good = true;
     reader->at++;
@@ -122,7 +121,6 @@ static bool question_read_record(struct reader *reader, struct cedar_value *valu
     }
     reader->at++;
     good = good && cedar_record_of_names(reader->heap, members, count, value);
-    free(members);
     return good;
 }
 
@@ -276,7 +274,7 @@ static bool add_principal(struct cedar_entities *entities, const struct inquiry 
     struct str name = verified ? verified->subject : principal->owner;
     struct members app = {.count = 0};
     size_t count;
-    struct cedar_uid *roles = question_roles_of(identity, verified, &count);
+    OWNED struct cedar_uid *roles = question_roles_of(identity, verified, &count);
     bool good = true;
     request->principal = cedar_uid(STR(NAMESPACE "App"), name);
     question_add_text(&app, "name", name);
@@ -293,7 +291,6 @@ static bool add_principal(struct cedar_entities *entities, const struct inquiry 
         good = add_role(entities, &roles[i]);
     good = good && cedar_entities_add(entities, &request->principal, record_of(heap, &app).record,
                                       NULL, roles, count, NULL);
-    free(roles);
     return good;
 }
 

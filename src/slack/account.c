@@ -10,6 +10,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/notify/channel_key.h"
 
@@ -115,14 +116,13 @@ bool account_settle(struct slack_account *account)
 /* Slack's word, in characters that are fit for a log. */
 static void note_word(struct slack_answer *answer, struct str word)
 {
-    char *text = json_string_text(word, NULL);
+    OWNED char *text = json_string_text(word, NULL);
     snprintf(answer->problem, sizeof answer->problem, "%s", text ? text : "no answer of Slack's");
     for (char *c = answer->problem; text && *c; c++) {
         bool is_plain = (*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9') || *c == '_';
         if (!is_plain)
             *c = '?';
     }
-    free(text);
 }
 
 static struct slack_answer account_judge(const struct fetch_answer *fetched)
@@ -216,7 +216,7 @@ void account_step_in(struct slack_account *account, int64_t delay_ms,
 static struct fetch *account_start(struct slack_account *account, const char *url, struct str body,
                                    fetch_callback callback, void *context)
 {
-    char *authorization = memory_format("Bearer %s", account->token);
+    OWNED char *authorization = memory_format("Bearer %s", account->token);
     const struct http_header headers[] = {
         {STR("User-Agent"), STR("taskgate/" TASKGATE_VERSION)},
         {STR("Authorization"), str_from(authorization)},
@@ -232,7 +232,6 @@ static struct fetch *account_start(struct slack_account *account, const char *ur
     struct fetch *fetch =
         fetch_start(account->slack->fetcher, &request, account->slack->loop, callback, context);
     explicit_bzero(authorization, strlen(authorization));
-    free(authorization);
     return fetch;
 }
 
@@ -240,21 +239,19 @@ void account_ask(struct slack_account *account, const char *method, struct str q
                  slack_answered answered)
 {
     ASSERT(!account->fetch && answered); /* one call at a time */
-    char *url = memory_format("%s/%s?%.*s", account->url, method, STR_ARGS(query));
+    OWNED char *url = memory_format("%s/%s?%.*s", account->url, method, STR_ARGS(query));
     account->method = method;
     account->answered = answered;
     account->fetch = account_start(account, url, STR_EMPTY, on_answer, account);
-    free(url);
 }
 
 void account_ask_origin(struct slack_account *account, slack_answered answered)
 {
     ASSERT(!account->fetch && answered); /* one call at a time */
-    char *url = memory_format("%s/auth.test", account->url);
+    OWNED char *url = memory_format("%s/auth.test", account->url);
     account->method = "auth.test";
     account->answered = answered;
     account->fetch = account_start(account, url, STR("{}"), on_answer, account);
-    free(url);
 }
 
 /* ---- answers to presses ---- */
@@ -278,9 +275,8 @@ static void on_posted(void *context, const struct fetch_answer *fetched)
 void account_post(struct slack_account *account, const char *method, struct buffer *body)
 {
     struct post *post = memory_alloc(sizeof *post);
-    char *url = memory_format("%s/%s", account->url, method);
+    OWNED char *url = memory_format("%s/%s", account->url, method);
     post->method = method;
     account_start(account, url, buffer_str(body), on_posted, post);
     buffer_finish(body);
-    free(url);
 }

@@ -1,6 +1,7 @@
 /* Views. */
 #include "dialog.h"
 
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 
 #define TYPED_MOST_CHARACTERS_SENT 200
@@ -44,8 +45,7 @@ void dialog_write(struct buffer *out, const struct slack_press *press,
                   const struct slack_asked *asked)
 {
     const char *verb = press->verb == BALLOT_APPROVE ? "Approve" : "Reject";
-    struct buffer context;
-    buffer_init(&context);
+    OWNED_BUFFER(context);
     write_context(&context, press);
     buffer_append_char(out, '{');
     json_add_text(out, "trigger_id", press->trigger);
@@ -63,7 +63,6 @@ void dialog_write(struct buffer *out, const struct slack_press *press,
     if (asked->reason)
         write_input(out, DIALOG_REASON, "Reason", true, REASON_MOST_CHARACTERS);
     buffer_append_text(out, "]}}");
-    buffer_finish(&context);
 }
 
 void dialog_write_line(struct buffer *out, const char *channel, const char *user,

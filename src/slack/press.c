@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/notify/slack_posted.h"
 
@@ -21,14 +21,12 @@ static bool compute(struct str secret, struct str timestamp, struct str body, ch
     static const char digits[] = "0123456789abcdef";
     unsigned char sum[SIGNATURE_BYTES];
     size_t length = 0;
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_format(&text, "v0:%.*s:", STR_ARGS(timestamp));
     buffer_append(&text, body);
     bool done =
         EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, secret.bytes, secret.length,
                   (const unsigned char *)text.bytes, text.length, sum, sizeof sum, &length) != NULL;
-    buffer_finish(&text);
     memcpy(hex, "v0=", 4);
     for (size_t i = 0; done && i < sizeof sum; i++) {
         hex[3 + 2 * i] = digits[sum[i] >> 4];
@@ -121,13 +119,12 @@ static void press_read_verb(struct slack_press *press, struct str value, const c
 static void press_read_value(struct slack_press *press, struct str value)
 {
     struct str id, digest;
-    char *text = press_text_of(value);
+    OWNED char *text = press_text_of(value);
     if (!text)
         return;
     str_cut(str_from(text), ' ', &id, &digest);
     press->task_id = memory_copy_str(id);
     press->shown_digest = digest.length > 0 ? memory_copy_str(digest) : NULL;
-    free(text);
 }
 
 static void read_button(struct slack_press *press, struct str payload)
@@ -150,7 +147,7 @@ static void read_button(struct slack_press *press, struct str payload)
 static void read_dialog(struct slack_press *press, struct str payload)
 {
     struct str view = json_member(payload, "view");
-    char *kept = press_text_of(json_member(view, "private_metadata"));
+    OWNED char *kept = press_text_of(json_member(view, "private_metadata"));
     struct str context = str_from(kept);
     if (json_string_equals(json_member(view, "callback_id"), STR(DIALOG_CALLBACK)) &&
         json_check(context, NULL)) {
@@ -165,7 +162,6 @@ static void read_dialog(struct slack_press *press, struct str payload)
             press_text_of(json_path(view, "state", "values", DIALOG_TYPED, DIALOG_TYPED, "value"));
         press_read_verb(press, json_member(context, "verb"), "approve", "reject");
     }
-    free(kept);
 }
 
 static bool press_is_whole(const struct slack_press *press)
@@ -176,11 +172,10 @@ static bool press_is_whole(const struct slack_press *press)
 
 bool slack_press_read(struct slack_press *press, struct str form, struct error *error)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     struct error cause = {""};
     bool is_good = false;
     *press = (struct slack_press){.kind = SLACK_PRESS_OTHER};
-    buffer_init(&text);
     bool is_form = find_payload(form, &text);
     struct str payload = buffer_str(&text);
     if (!is_form) {
@@ -200,7 +195,6 @@ bool slack_press_read(struct slack_press *press, struct str form, struct error *
     }
     if (!is_good)
         slack_press_finish(press);
-    buffer_finish(&text);
     return is_good;
 }
 

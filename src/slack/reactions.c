@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 /* "thumbsup::skin-tone-3" to "+1". */
@@ -33,11 +34,9 @@ static bool is_person(const struct config *config, struct str user)
 
 static void add_mark(struct ballot_names *marks, char sign, struct str user)
 {
-    char *id = json_string_text(user, NULL);
-    char *mark = memory_format("%c%s", sign, id ? id : "");
+    OWNED char *id = json_string_text(user, NULL);
+    OWNED char *mark = memory_format("%c%s", sign, id ? id : "");
     ballot_names_add(marks, mark);
-    free(mark);
-    free(id);
 }
 
 static bool read_users(struct ballot_names *marks, char sign, struct str reaction,
@@ -63,7 +62,7 @@ bool reactions_read(struct ballot_names *marks, struct str reactions, const stru
     bool is_all = true;
     while (json_type(reactions) == JSON_ARRAY &&
            json_next_element(reactions, &position, &reaction)) {
-        char *name = json_string_text(json_member(reaction, "name"), NULL);
+        OWNED char *name = json_string_text(json_member(reaction, "name"), NULL);
         struct str bare = bare_name(str_from(name));
         char sign = '\0';
         if (str_equal(bare, str_from(slack->approve_reaction)))
@@ -72,7 +71,6 @@ bool reactions_read(struct ballot_names *marks, struct str reactions, const stru
             sign = '-';
         if (sign)
             is_all = read_users(marks, sign, reaction, config) && is_all;
-        free(name);
     }
     return is_all;
 }
@@ -88,8 +86,7 @@ void reactions_read_marks(struct ballot_names *marks, const char *text)
     struct str mark, rest = str_from(text);
     while (rest.length > 0) {
         str_cut(rest, ' ', &mark, &rest);
-        char *copy = memory_copy_str(mark);
+        OWNED char *copy = memory_copy_str(mark);
         ballot_names_add(marks, copy);
-        free(copy);
     }
 }

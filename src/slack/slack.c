@@ -14,6 +14,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 /* ---- reactions, asked for at a pace ---- */
 
@@ -167,8 +168,7 @@ static void change_settle(struct slack_account *account, const struct slack_mess
     reactions_read_marks(&seen, message->seen);
     if (!change_are_same(&seen, marks)) {
         struct change *change = memory_alloc(sizeof *change);
-        struct buffer text;
-        buffer_init(&text);
+        OWNED_BUFFER(text);
         reactions_write(&text, marks);
         MAGIC_SET(change, CHANGE_MAGIC);
         change->account = account;
@@ -186,7 +186,6 @@ static void change_settle(struct slack_account *account, const struct slack_mess
             tell_new(change, &seen, marks, '+');
         }
         change_release(change);
-        buffer_finish(&text);
     }
     ballot_names_finish(&seen);
 }
@@ -243,10 +242,9 @@ static void poll_read_next(struct slack_account *account)
         end_round(account);
         return;
     }
-    char *query =
+    OWNED char *query =
         memory_format("channel=%s&timestamp=%s&full=true", message->channel_id, message->ts);
     account_ask(account, "reactions.get", str_from(query), on_reactions);
-    free(query);
 }
 
 /* ---- the history of each channel ---- */
@@ -290,13 +288,12 @@ static void poll_read_page(struct slack_account *account, struct str messages)
 /* Behind all messages of the channel. */
 static void leave_channel(struct slack_account *account)
 {
-    char *channel = memory_copy_text(channel_at(account));
+    OWNED char *channel = memory_copy_text(channel_at(account));
     free(account->cursor);
     account->cursor = NULL;
     account->pages = 0;
     while (account->at < account->message_count && strcmp(channel_at(account), channel) == 0)
         account->at++;
-    free(channel);
 }
 
 static void on_history(struct slack_account *account, const struct slack_answer *answer)
@@ -340,8 +337,7 @@ static void read_history(struct slack_account *account)
         poll_read_next(account);
         return;
     }
-    struct buffer query;
-    buffer_init(&query);
+    OWNED_BUFFER(query);
     buffer_append_format(&query, "channel=%s&oldest=%s&inclusive=true&limit=%d",
                          channel_at(account), oldest, PAGE_MESSAGES);
     if (account->cursor) {
@@ -349,7 +345,6 @@ static void read_history(struct slack_account *account)
         write_encoded(&query, account->cursor);
     }
     account_ask(account, "conversations.history", buffer_str(&query), on_history);
-    buffer_finish(&query);
 }
 
 /* ---- the messages ---- */
@@ -478,9 +473,8 @@ static void on_bot(struct slack_account *account, const struct slack_answer *ans
 
 static void ask_bot(struct slack_account *account)
 {
-    char *query = memory_format("bot=%s", account->bot);
+    OWNED char *query = memory_format("bot=%s", account->bot);
     account_ask(account, "bots.info", str_from(query), on_bot);
-    free(query);
 }
 
 static void on_origin(struct slack_account *account, const struct slack_answer *answer)
@@ -697,7 +691,7 @@ static struct slack_account *account_of_channel(struct slack *slack, const char 
 void slack_tell_reaction(struct slack *slack, const struct slack_wish *wish, const char *text)
 {
     struct slack_account *account = account_of_channel(slack, wish->reaction);
-    char *mark = memory_format("%s %s %s", wish->channel, wish->ts, wish->user);
+    OWNED char *mark = memory_format("%s %s %s", wish->channel, wish->ts, wish->user);
     if (account && !map_get(slack->told, str_from(mark))) {
         struct buffer body;
         if (map_count(slack->told) >= MOST_TOLD) {
@@ -709,5 +703,4 @@ void slack_tell_reaction(struct slack *slack, const struct slack_wish *wish, con
         dialog_write_line(&body, wish->channel, wish->user, wish->ts, text);
         account_post(account, "chat.postEphemeral", &body);
     }
-    free(mark);
 }

@@ -10,6 +10,7 @@
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -108,11 +109,9 @@ static bool audit_insert(struct batch *batch, const struct audit_row *row,
     struct audit_row whole = *row;
     ASSERT_NUMBERS(row->sequence, ==, end->sequence + 1); /* the chain has no gap */
     char hash[DIGEST_HEX_BYTES];
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     audit_row_write(row, false, &text);
     store_chain_hash(end->hash, buffer_str(&text), hash);
-    buffer_finish(&text);
     whole.texts[AUDIT_hash] = str_from(hash);
     batch->chain.sequence = row->sequence;
     memcpy(batch->chain.hash, hash, sizeof hash);
@@ -289,14 +288,13 @@ struct page {
 static bool add_kept(struct page *page, int64_t sequence)
 {
     struct batch *batch = page->batch;
-    char *text = NULL;
+    OWNED char *text = NULL;
     enum row_result result = audit_rows_kept(batch->database, sequence, &text);
     if (result == ROW_FOUND && json_check(str_from(text), NULL)) {
         buffer_append_format(&page->kept, "%s\"%lld\":", page->kept.length > 0 ? "," : "",
                              (long long)sequence);
         buffer_append_text(&page->kept, text);
     }
-    free(text);
     return result != ROW_FAILED;
 }
 

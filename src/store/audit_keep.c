@@ -6,6 +6,7 @@
 #include "audit_rows.h"
 #include "outbox.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/owned.h"
 
 /* Per sweep, so that callers never wait behind a long one. */
 #define PURGE_LIMIT 1024
@@ -15,13 +16,10 @@
 /* For the operators' endpoints, with the members that the log has. */
 static bool audit_keep_note(struct batch *batch, const struct store_anchor *anchor)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     store_anchor_write(&text, anchor);
-    char *json = buffer_take(&text, NULL);
-    bool done = outbox_note_anchor(batch, json);
-    free(json);
-    return done;
+    OWNED char *json = buffer_take(&text, NULL);
+    return outbox_note_anchor(batch, json);
 }
 
 /* Stores an anchor and leaves it for the log. `is_start`: the rows up to it go. */

@@ -10,6 +10,7 @@
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 #include "taskgate/store/blocks.h"
 
@@ -27,10 +28,9 @@ static bool blocks_note(struct batch *batch, const struct store_block *block, co
                         struct audit_actor actor, const char *reason)
 {
     id_list_add(&batch->changed, str_from(block->id));
-    char *text = memory_format("%s: %s%s%s", block->id, block->scope, *reason ? "; " : "", reason);
-    bool done = audit_append_block(batch, block, event, actor, text);
-    free(text);
-    return done;
+    OWNED char *text =
+        memory_format("%s: %s%s%s", block->id, block->scope, *reason ? "; " : "", reason);
+    return audit_append_block(batch, block, event, actor, text);
 }
 
 /* ---- its tasks ---- */

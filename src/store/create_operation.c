@@ -8,6 +8,7 @@
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 
 static enum store_status create_refuse(enum store_status status, const char *limit)
 {
@@ -69,13 +70,11 @@ static void set_ahead(struct task *task, int64_t ahead_ms)
 
 static void write_brief(const struct store_redaction *redaction, struct task *task)
 {
-    struct buffer brief;
+    OWNED_BUFFER(brief);
     if (task->state != TASK_PENDING || !redaction->write_brief)
         return;
-    buffer_init(&brief);
     redaction->write_brief(redaction->context, &brief, task);
     task_set_text(&task->brief, buffer_str(&brief));
-    buffer_finish(&brief);
 }
 
 static bool run_create_create(struct batch *batch, struct operation *operation)

@@ -13,6 +13,7 @@
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 
 /* Lines that one call writes; the others are summed up. */
 #define MOST_LINES 20
@@ -142,11 +143,10 @@ static bool has_digest(const char *digests, const char *digest)
 /* Puts it behind the others, and forgets the oldest ones. */
 static void add_digest(char **digests, const char *digest)
 {
-    char *all = memory_format("%s%s%s", *digests, **digests ? " " : "", digest);
+    OWNED char *all = memory_format("%s%s%s", *digests, **digests ? " " : "", digest);
     size_t most = STORE_DEFINITION_DIGESTS * (strlen(digest) + 1) - 1, length = strlen(all);
     free(*digests);
     *digests = memory_copy_text(length > most ? all + length - most : all);
-    free(all);
 }
 
 static void definitions_set_text(char **text, struct str value)
@@ -184,17 +184,15 @@ struct sight {
 
 static void tell_flags(struct sight *sight, const struct store_definition *row, unsigned fresh)
 {
-    struct buffer reasons;
+    OWNED_BUFFER(reasons);
     if (!fresh)
         return;
     count_flags(row, fresh);
-    buffer_init(&reasons);
     write_flags(&reasons, fresh);
     if (sight->lines++ < MOST_LINES)
         log_warn("Definition flagged", LOG_TEXT("source", row->source), LOG_TEXT("kind", row->kind),
                  LOG_TEXT("name", row->name), LOG_TEXT("digest", row->digest),
                  LOG_STR("reasons", buffer_str(&reasons)));
-    buffer_finish(&reasons);
 }
 
 static void tell_change(struct sight *sight, struct store_definition *row)
@@ -213,14 +211,12 @@ static void tell_change(struct sight *sight, struct store_definition *row)
 
 static void write_difference(struct store_definition *row)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     difference_write(&text, str_from(row->accepted_text), str_from(row->text),
                      STORE_DEFINITION_DIFFERENCE_BYTES);
     if (text.length == 0)
         buffer_append_text(&text, "(the change is not in the part of the texts that is kept)");
     definitions_set_text(&row->difference, buffer_str(&text));
-    buffer_finish(&text);
 }
 
 /* Into the row what the server gives now. */
@@ -474,15 +470,13 @@ void store_definition_accept(struct store *store, struct str id, struct str dige
 void store_definition_id(struct str source, struct str kind, struct str name,
                          char id[STORE_DEFINITION_ID_BYTES])
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     char digest[DIGEST_HEX_BYTES];
-    buffer_init(&text);
     const struct str parts[] = {source, kind, name};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         buffer_append(&text, parts[i]);
         buffer_append_char(&text, '\0');
     }
     digest_sha256_hex(buffer_str(&text), digest);
-    buffer_finish(&text);
     snprintf(id, STORE_DEFINITION_ID_BYTES, STORE_DEFINITION_ID_PREFIX "%.32s", digest);
 }

@@ -15,6 +15,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 #include "taskgate/json/members.h"
 #include "taskgate/store/grants.h"
@@ -45,9 +46,8 @@ static bool grants_measure(struct batch *batch)
 static bool keep_facts(struct batch *batch, struct task *task, const struct store_grant *grant,
                        int64_t use)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     ASSERT(use >= 0 && use <= grant->calls);
-    buffer_init(&text);
     buffer_append_char(&text, '{');
     json_add_text(&text, "id", grant->id);
     buffer_append_format(&text, ",\"calls\":%" PRId64, grant->calls);
@@ -58,7 +58,6 @@ static bool keep_facts(struct batch *batch, struct task *task, const struct stor
     json_add_time(&text, "until", grant->until_ms);
     buffer_append_char(&text, '}');
     task_set_text(&task->grant, buffer_str(&text));
-    buffer_finish(&text);
     return task_rows_set_grant(batch->database, task);
 }
 
@@ -68,9 +67,9 @@ static bool keep_facts(struct batch *batch, struct task *task, const struct stor
 static bool record_end(struct batch *batch, const struct store_grant *grant, const char *cause,
                        const char *person, const char *reason)
 {
-    char *text = memory_format("%s: %s; %" PRId64 " of %" PRId64 " calls used%s%s", grant->id,
-                               cause, grant->used, grant->calls, reason && *reason ? "; " : "",
-                               reason ? reason : "");
+    OWNED char *text = memory_format("%s: %s; %" PRId64 " of %" PRId64 " calls used%s%s", grant->id,
+                                     cause, grant->used, grant->calls,
+                                     reason && *reason ? "; " : "", reason ? reason : "");
     const struct audit_actor actor = {person ? "operator" : "gateway",
                                       person ? person : "taskgate"};
     const struct audit_grant_entry entry = {
@@ -83,7 +82,6 @@ static bool record_end(struct batch *batch, const struct store_grant *grant, con
     log_info("Grant ended", LOG_TEXT("grant", grant->id), LOG_TEXT("cause", cause),
              LOG_TEXT("tool", grant->tool), LOG_NUMBER("used", grant->used),
              LOG_NUMBER("calls", grant->calls));
-    free(text);
     return done;
 }
 
@@ -105,14 +103,12 @@ static bool end_by_itself(struct batch *batch, const struct store_grant *grant, 
 /* A grant has no name of a client: its principal begins with it. One too many may end. */
 static bool is_of_blocked(const struct store_grant *grant, const struct store_block *block)
 {
-    char *beginning = memory_format("%s (", block->client);
+    OWNED char *beginning = memory_format("%s (", block->client);
     struct str principal = str_from(grant->principal);
     bool is_client = str_starts_with(principal, str_from(beginning));
     const struct store_block_caller caller = {str_from(grant->owner), str_from(grant->source),
                                               is_client ? str_from(block->client) : principal};
-    bool fits = store_block_fits(block, &caller);
-    free(beginning);
-    return fits;
+    return store_block_fits(block, &caller);
 }
 
 bool grants_end_blocked(struct batch *batch, const struct store_block *block)
@@ -178,14 +174,12 @@ static bool grants_covers(const struct store_grant *grant, const struct task *ta
 static bool approve(struct batch *batch, struct task *task, const struct store_grant *grant)
 {
     const struct store_electorate *electorate = batch->electorate;
-    char *by = memory_format("grant:%s", grant->id);
+    OWNED char *by = memory_format("grant:%s", grant->id);
     struct task_change change = {.to = TASK_APPROVED, .by = by};
     if (electorate->valid_for_ms)
         change.execute_by_ms =
             batch->now_ms + electorate->valid_for_ms(electorate->context, task->workflow);
-    bool done = task_operations_decide_new(batch, task, &change, (struct audit_actor){"grant", by});
-    free(by);
-    return done;
+    return task_operations_decide_new(batch, task, &change, (struct audit_actor){"grant", by});
 }
 
 static bool use(struct batch *batch, struct task *task, struct store_grant *grant)
@@ -195,12 +189,11 @@ static bool use(struct batch *batch, struct task *task, struct store_grant *gran
     grant->used++;
     ASSERT_NUMBERS(grant->used, <=, grant->calls);
     grants_note_change(batch, grant->id);
-    char *text =
+    OWNED char *text =
         memory_format("%s: call %" PRId64 " of %" PRId64, grant->id, grant->used, grant->calls);
     const struct audit_actor actor = {"gateway", "taskgate"};
     bool done = keep_facts(batch, task, grant, grant->used) && approve(batch, task, grant) &&
                 audit_append(batch, task, "grant_used", task_state_name(task->state), actor, text);
-    free(text);
     return done && (grant->used < grant->calls || end_by_itself(batch, grant, "calls"));
 }
 
@@ -230,7 +223,7 @@ bool grants_apply(struct batch *batch, struct task *task, bool *is_granted)
 static char *givers_of(const struct ballot *ballot)
 {
     struct ballot_votes givers = {NULL, 0};
-    struct buffer text;
+    OWNED_BUFFER(text);
     for (size_t i = 0; i < ballot->votes.count; i++) {
         const struct ballot_vote *vote = &ballot->votes.items[i];
         if (vote->verb == BALLOT_APPROVE && vote->stands &&
@@ -240,7 +233,6 @@ static char *givers_of(const struct ballot *ballot)
             giver->grant = vote->grant;
         }
     }
-    buffer_init(&text);
     ballot_votes_write(&text, &givers);
     ballot_votes_finish(&givers);
     return buffer_take(&text, NULL);
@@ -249,12 +241,11 @@ static char *givers_of(const struct ballot *ballot)
 /* Long ones are left out: the task has them. */
 static char *shown_arguments(const struct batch *batch, const struct task *task)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     if (strlen(task->arguments) > SHOWN_BYTES_MAX)
         return memory_copy_text("");
     if (!batch->redaction->write)
         return memory_copy_text(task->arguments);
-    buffer_init(&text);
     batch->redaction->write(batch->redaction->context, &text, str_from(task->arguments),
                             task->workflow);
     return buffer_take(&text, NULL);
@@ -266,7 +257,7 @@ static bool grants_insert(struct batch *batch, struct task *task, struct store_g
     const struct audit_actor actor = {"operator", person};
     char until[CLOCK_TEXT_BYTES];
     clock_format(grant->until_ms, until);
-    char *text =
+    OWNED char *text =
         memory_format("%s: %" PRId64 " more calls, until %s", grant->id, grant->calls, until);
     bool done =
         rows_insert(batch->database, STATEMENT_GRANT_INSERT, &grant_record, grant) &&
@@ -276,7 +267,6 @@ static bool grants_insert(struct batch *batch, struct task *task, struct store_g
     log_info("Grant given", LOG_TEXT("grant", grant->id), LOG_TEXT("task", task->id),
              LOG_TEXT("by", person), LOG_TEXT("tool", task->tool),
              LOG_NUMBER("calls", grant->calls));
-    free(text);
     grants_note_change(batch, grant->id);
     return done;
 }

@@ -17,6 +17,7 @@
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/store/store.h"
 
 bool store_is_in_use(const struct error *error)
@@ -168,16 +169,14 @@ static bool read_pages(struct database *database, const char *sql, row_visitor *
 static bool read_table(struct database *database, const struct copied_table *table,
                        row_visitor *visit, void *context)
 {
-    char *sql = table->order
-                    ? memory_format("SELECT {%s.*} FROM {%s} ORDER BY %s", table->name, table->name,
-                                    table->order)
-                    : memory_format("SELECT {%s.*} FROM {%s} WHERE sequence > ?1 ORDER BY sequence"
-                                    " LIMIT ?2",
-                                    table->name, table->name);
-    bool is_read = table->order ? rows_read_text(database, sql, NO_VALUES, visit, context)
-                                : read_pages(database, sql, visit, context);
-    free(sql);
-    return is_read;
+    OWNED char *sql =
+        table->order ? memory_format("SELECT {%s.*} FROM {%s} ORDER BY %s", table->name,
+                                     table->name, table->order)
+                     : memory_format("SELECT {%s.*} FROM {%s} WHERE sequence > ?1 ORDER BY sequence"
+                                     " LIMIT ?2",
+                                     table->name, table->name);
+    return table->order ? rows_read_text(database, sql, NO_VALUES, visit, context)
+                        : read_pages(database, sql, visit, context);
 }
 
 /* ---- whether anything is there ---- */
@@ -431,9 +430,8 @@ static void remove_files(const char *target)
 {
     static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        char *path = memory_format("%s%s", target, suffixes[i]);
+        OWNED char *path = memory_format("%s%s", target, suffixes[i]);
         unlink(path);
-        free(path);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "backend.h"
 #include "row.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/store/history.h"
 #include "taskgate/store/trail.h"
 
@@ -22,11 +23,9 @@ static bool reader_close(const struct store_site *site, struct database *databas
                          struct error *error)
 {
     if (!is_good && database) {
-        char *title = site->backend->title(site->place);
-        char *what = memory_format("%s cannot be read as a task store", title);
+        OWNED char *title = site->backend->title(site->place);
+        OWNED char *what = memory_format("%s cannot be read as a task store", title);
         site->backend->describe(database, what, error);
-        free(what);
-        free(title);
     }
     site->backend->close(database);
     return is_good;

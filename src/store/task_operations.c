@@ -10,6 +10,7 @@
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 static bool is_gateway(struct audit_actor actor)
 {
@@ -18,11 +19,9 @@ static bool is_gateway(struct audit_actor actor)
 
 static bool redact(const struct store_redaction *redaction, char **value, const char *workflow)
 {
-    struct buffer kept;
-    buffer_init(&kept);
+    OWNED_BUFFER(kept);
     bool is_redacted = redaction->write(redaction->context, &kept, str_from(*value), workflow);
     task_set_text(value, buffer_str(&kept));
-    buffer_finish(&kept);
     return is_redacted;
 }
 
@@ -170,14 +169,14 @@ static bool refuse_late(struct batch *batch, struct operation *operation)
 {
     struct task *task = operation->reply.task;
     const char *state = task_state_name(task->state);
-    char *reason = memory_format("%s, of a claim of replica %s that does not hold the task",
-                                 task_state_name(operation->change.to.to), batch->replica->id);
+    OWNED char *reason =
+        memory_format("%s, of a claim of replica %s that does not hold the task",
+                      task_state_name(operation->change.to.to), batch->replica->id);
     int64_t updated_ms = task->updated_ms;
     task->updated_ms = batch->now_ms; /* the time of the entry, not of the task */
     bool done = audit_append(batch, task, "late_outcome", state, AUDIT_GATEWAY, reason);
     task->updated_ms = updated_ms;
     operation->reply.status = STORE_CONFLICT;
-    free(reason);
     return done;
 }
 
@@ -501,10 +500,9 @@ void store_task_cancel_session(struct store *store, struct str source, struct st
                                struct str heir, struct store_call call)
 {
     struct operation *operation = operation_create(&operation_task_cancel_session, call);
-    char *owner = memory_format("session:%.*s", STR_ARGS(session));
+    OWNED char *owner = memory_format("session:%.*s", STR_ARGS(session));
     operation->ended.heir = operation_keep(operation, heir);
     operation->ended.source = operation_keep(operation, source);
     operation->ended.owner = operation_keep_text(operation, owner);
-    free(owner);
     store_queue(store, operation);
 }

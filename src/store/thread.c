@@ -16,6 +16,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/store/blocks.h"
 #include "taskgate/store/definitions.h"
 #include "taskgate/store/grants.h"
@@ -466,7 +467,7 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
                       struct error *error)
 {
     struct store_audit_settings settings = audit_settings(store);
-    char *address = copy_address(store);
+    OWNED char *address = copy_address(store);
     struct batch batch = {.backend = store->backend,
                           .database = store->database,
                           .redaction = &store->redaction,
@@ -503,7 +504,6 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
     free(batch.events);
     free(batch.changed.ids);
     peers_finish(&batch.peers);
-    free(address);
     signature_key_unref(settings.key);
     return done;
 }

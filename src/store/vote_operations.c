@@ -10,6 +10,7 @@
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 
 /* A reaction that has gone takes back the vote that it was, and none that was given elsewhere. */
@@ -48,11 +49,9 @@ enum ballot_refusal store_vote_judge(const struct ballot *ballot, const struct s
 /* Puts the votes that there are now into the task and its row. */
 static bool keep_votes(struct batch *batch, struct task *task, const struct ballot *ballot)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     ballot_votes_write(&text, &ballot->votes);
     task_set_text(&task->votes, buffer_str(&text));
-    buffer_finish(&text);
     return task_rows_set_votes(batch->database, task);
 }
 
@@ -121,12 +120,11 @@ static bool edit(struct batch *batch, struct task *task, const struct store_vote
     task_set_request(task, str_slice(made->request, made->request_length));
     memcpy(task->arguments_digest, made->arguments_digest, sizeof task->arguments_digest);
     memcpy(task->request_digest, made->request_digest, sizeof task->request_digest);
-    char *reason = memory_format("the arguments were those of digest %s", task->original_digest);
-    bool done = task_rows_edit(batch->database, task) &&
-                pending_note_edited(batch, task, bytes_before) &&
-                audit_append(batch, task, AUDIT_EDIT, task_state_name(task->state), actor, reason);
-    free(reason);
-    return done;
+    OWNED char *reason =
+        memory_format("the arguments were those of digest %s", task->original_digest);
+    return task_rows_edit(batch->database, task) &&
+           pending_note_edited(batch, task, bytes_before) &&
+           audit_append(batch, task, AUDIT_EDIT, task_state_name(task->state), actor, reason);
 }
 
 static void add_vote(const struct task *task, struct ballot *ballot, const struct store_vote *vote)

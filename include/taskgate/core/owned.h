@@ -5,7 +5,16 @@
  */
 #pragma once
 
+#include <stdlib.h>
+
 #include "taskgate/core/buffer.h"
 
 /* An empty buffer: OWNED_BUFFER(text); */
 #define OWNED_BUFFER(name) __attribute__((cleanup(buffer_finish))) struct buffer name = {NULL, 0, 0}
+
+static inline void owned_free(void *variable)
+{
+    free(*(void **)variable);
+}
+/* Memory of malloc(), or NULL: OWNED char *path = memory_format(…); */
+#define OWNED __attribute__((cleanup(owned_free)))

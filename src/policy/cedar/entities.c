@@ -6,6 +6,7 @@
 #include "entities.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 struct cedar_entities *cedar_entities_create(void)
 {
@@ -221,13 +222,12 @@ static bool climb(struct cedar_entities *entities, struct entity *first, struct 
 /* Fills in the ancestors of all. False on a circle. */
 static bool entities_close_all(struct cedar_entities *entities, struct error *error)
 {
-    struct step *steps = memory_alloc_array(entities->count, sizeof *steps);
+    OWNED struct step *steps = memory_alloc_array(entities->count, sizeof *steps);
     size_t total = 0;
     bool good = true;
     for (size_t i = 0; good && i < entities->count; i++)
         if (entities->items[i]->state == ENTITY_NEW)
             good = climb(entities, entities->items[i], steps, &total, error);
-    free(steps);
     return good;
 }
 

@@ -8,6 +8,7 @@
 #include "parser.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 /* Policies: annotations, effect, scope, conditions; and the way to the next one behind an
  * error. */
@@ -395,8 +396,7 @@ struct str cedar_policy_text(const struct cedar_policy *policy)
 bool cedar_uid_parse(struct cedar_heap *heap, struct str text, struct cedar_uid *uid,
                      struct error *error)
 {
-    struct buffer problems;
-    buffer_init(&problems);
+    OWNED_BUFFER(problems);
     struct source source = {.name = "entity", .text = cedar_heap_copy(heap, text)};
     struct parser parser = {.arena = &heap->arena,
                             .expression = parse_expression,
@@ -419,6 +419,5 @@ bool cedar_uid_parse(struct cedar_heap *heap, struct str text, struct cedar_uid 
     else
         error_set(error, "%.*s", STR_ARGS(first));
     arena_finish(&parser.lists);
-    buffer_finish(&problems);
     return good;
 }

@@ -12,6 +12,7 @@
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 /* Expressions that several statements have. */
 #define CLOCK_MS "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
@@ -219,12 +220,10 @@ static void connection_check(struct database *database, const struct sent *sent,
         return;
     if (!database->has_failed) {
         char what[64];
-        struct buffer sql;
-        buffer_init(&sql);
+        OWNED_BUFFER(sql);
         if (sent->which < STATEMENT_ALL)
             statement_write(&postgres_dialect, sent->which, &sql);
         snprintf(what, sizeof what, "%.50s", sql.length > 0 ? sql.bytes : "a list");
-        buffer_finish(&sql);
         connection_fail(database, is_undone ? NULL : result, what);
         name_missing_right(database);
     }
@@ -325,11 +324,9 @@ static bool connection_prepare(struct database *database, unsigned which, const 
 {
     if (database->prepared[which])
         return true;
-    struct buffer sql;
-    buffer_init(&sql);
+    OWNED_BUFFER(sql);
     statement_write(&postgres_dialect, which, &sql);
     bool is_sent = PQsendPrepare(database->handle, name, sql.bytes, 0, NULL);
-    buffer_finish(&sql);
     if (!is_sent)
         return connection_lost(database, "cannot ask the database");
     database->prepared[which] = true;

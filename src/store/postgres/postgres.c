@@ -14,6 +14,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 
 #define FIRST_PATIENCE_MS 10000
@@ -565,8 +566,7 @@ static bool rights_write_head(struct database *database, struct buffer *sql)
 
 static bool rights_grant(struct database *database, const char *role)
 {
-    struct buffer sql;
-    buffer_init(&sql);
+    OWNED_BUFFER(sql);
     bool done = rights_write(database, role, &sql);
     if (done) {
         buffer_append_char(&sql, '\0');
@@ -574,7 +574,6 @@ static bool rights_grant(struct database *database, const char *role)
         if (!done && connection_lacks_right(database))
             error_suffix(&database->error, "run it with the role that owns the tables");
     }
-    buffer_finish(&sql);
     return done;
 }
 
@@ -588,17 +587,14 @@ static char *statements(const char *url, const char *role, struct error *error)
     struct database *database = open_to_read(url, true, error);
     if (!database)
         return NULL;
-    struct buffer sql;
-    buffer_init(&sql);
+    OWNED_BUFFER(sql);
     bool written = rights_write_head(database, &sql) && migrations_write_pending(database, &sql) &&
                    (!role || rights_write(database, role, &sql));
     buffer_append_text(&sql, "COMMIT;\n");
     if (!written)
         error_set(error, "%s", database->error.message);
     close_connection(database);
-    char *text = written ? buffer_take(&sql, NULL) : NULL;
-    buffer_finish(&sql);
-    return text;
+    return written ? buffer_take(&sql, NULL) : NULL;
 }
 
 /* ---- a commit whose answer was lost ---- */
@@ -959,9 +955,8 @@ static bool postgres_is_asked(const struct task *const *tasks, size_t count, con
 /* A statement for each owner; the first asks for the ids of all. */
 static bool expect_inserts(struct database *database, const struct task *const *tasks, size_t count)
 {
-    struct buffer ids;
+    OWNED_BUFFER(ids);
     bool done = true;
-    buffer_init(&ids);
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
             buffer_append_char(&ids, ',');
@@ -972,7 +967,6 @@ static bool expect_inserts(struct database *database, const struct task *const *
             done = ask_of_owner(database, str_from(tasks[i]->owner),
                                 i == 0 ? buffer_str(&ids) : STR_EMPTY);
     }
-    buffer_finish(&ids);
     return done;
 }
 
@@ -1067,13 +1061,10 @@ static bool postgres_read_text(struct database *database, const char *text,
                                const struct value *values, size_t count, row_visitor *visit,
                                void *context)
 {
-    struct buffer sql;
-    buffer_init(&sql);
+    OWNED_BUFFER(sql);
     statement_write_text(&postgres_dialect, text, &sql);
-    bool is_read = postgres_visit_rows(connection_read_text(database, sql.bytes, values, count),
-                                       visit, context);
-    buffer_finish(&sql);
-    return is_read;
+    return postgres_visit_rows(connection_read_text(database, sql.bytes, values, count), visit,
+                               context);
 }
 
 /* ---- other processes ---- */

@@ -16,6 +16,7 @@
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 /* ---- the file beside SQLite: private, one process's at a time ---- */
 
@@ -292,12 +293,10 @@ sqlite3_stmt *database_statement(struct database *database, unsigned which)
     ASSERT_NUMBERS(which, <, STATEMENT_ALL);
     sqlite3_stmt **statement = &database->statements[which];
     if (!*statement) {
-        struct buffer sql;
-        buffer_init(&sql);
+        OWNED_BUFFER(sql);
         statement_write(&sqlite_dialect, which, &sql);
         sqlite3_prepare_v3(database->handle, sql.bytes, -1, SQLITE_PREPARE_PERSISTENT, statement,
                            NULL);
-        buffer_finish(&sql);
     }
     return *statement;
 }

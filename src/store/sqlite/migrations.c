@@ -7,6 +7,7 @@
 #include "audit_rows.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/store/chain.h"
 
 /* Rowid tables with unique indexes are twice as fast here as WITHOUT ROWID. The large parts of a
@@ -470,12 +471,11 @@ static bool migrate(struct database *database, bool is_new, int version, struct 
     if (migrations_run(database, "BEGIN IMMEDIATE") && run_scripts(database, is_new, &version) &&
         migrations_run(database, marks))
         return true;
-    char *what =
+    OWNED char *what =
         version < migration_count
             ? memory_format("cannot bring the schema from version %d to %d", version, version + 1)
             : memory_format("cannot write the schema of version %d", version);
     database_error(database, what, error);
-    free(what);
     migrations_run(database, "ROLLBACK");
     return false;
 }
@@ -515,9 +515,8 @@ static bool seal_row(void *context, const struct audit_row *given)
     struct sealing *sealing = context;
     struct store_chain *end = &sealing->end;
     struct audit_row sealed = *given, *row = &sealed;
-    struct buffer decision, text;
-    buffer_init(&decision);
-    buffer_init(&text);
+    OWNED_BUFFER(decision);
+    OWNED_BUFFER(text);
     audit_row_write_decision(&decision, row->texts[AUDIT_decision]);
     row->texts[AUDIT_decision] = buffer_str(&decision);
     audit_row_write(row, false, &text);
@@ -529,8 +528,6 @@ static bool seal_row(void *context, const struct audit_row *given)
     database_bind_str(update, 3, row->texts[AUDIT_decision]);
     sealing->has_failed = !database_run(update);
     sealing->count += !sealing->has_failed;
-    buffer_finish(&decision);
-    buffer_finish(&text);
     return !sealing->has_failed;
 }
 

@@ -11,9 +11,9 @@
 #include "database.h"
 #include "migrations.h"
 #include "taskgate/core/assert.h"
-#include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 /* Pages in the log. A checkpoint waits for an idle moment: a short one when there is much to move.
  * From the last size on it waits no more, or the log would grow without end under steady load. */
@@ -41,8 +41,7 @@ static bool read_only_fail(sqlite3 *handle, const char *path, struct error *erro
 static void read_only_look(const char *path, struct read_only_file *file)
 {
     struct stat status = {0};
-    struct buffer log;
-    buffer_init(&log);
+    OWNED_BUFFER(log);
     buffer_append_format(&log, "%s-wal", path);
     buffer_append_char(&log, '\0');
     *file = (struct read_only_file){.is_quiet = access(log.bytes, F_OK) != 0};
@@ -51,7 +50,6 @@ static void read_only_look(const char *path, struct read_only_file *file)
         file->size = status.st_size;
         file->changed = status.st_ctim;
     }
-    buffer_finish(&log);
 }
 
 /* Without a log beside the file no process writes to it. Then SQLite is told so; else it would make
@@ -60,20 +58,16 @@ static void read_only_look(const char *path, struct read_only_file *file)
 static int open_database(const char *path, sqlite3 **handle)
 {
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    struct buffer name;
+    OWNED_BUFFER(name);
     struct read_only_file file;
     read_only_look(path, &file);
     const bool is_quiet = file.is_quiet;
-    buffer_init(&name);
     buffer_append_text(&name, is_quiet ? "file:" : path);
     for (const char *c = path; is_quiet && *c; c++)
         buffer_append_format(&name, strchr("%?#", *c) ? "%%%02X" : "%c", (unsigned char)*c);
     buffer_append_text(&name, is_quiet ? "?immutable=1" : "");
     buffer_append_char(&name, '\0');
-    int code =
-        sqlite3_open_v2(name.bytes, handle, is_quiet ? flags | SQLITE_OPEN_URI : flags, NULL);
-    buffer_finish(&name);
-    return code;
+    return sqlite3_open_v2(name.bytes, handle, is_quiet ? flags | SQLITE_OPEN_URI : flags, NULL);
 }
 
 static bool read_only_read_number(sqlite3 *handle, const char *sql, int *number)
@@ -330,11 +324,9 @@ static bool sqlite_read_text(struct database *database, const char *text,
                              void *context)
 {
     sqlite3_stmt *statement = NULL;
-    struct buffer sql;
-    buffer_init(&sql);
+    OWNED_BUFFER(sql);
     statement_write_text(&sqlite_dialect, text, &sql);
     sqlite3_prepare_v2(database->handle, sql.bytes, (int)sql.length, &statement, NULL);
-    buffer_finish(&sql);
     bool is_read = sqlite_visit_rows(sqlite_bind(statement, values, count), visit, context);
     sqlite3_finalize(statement);
     return is_read;
