@@ -157,195 +157,72 @@ int64_t config_memory_limit(const struct config *config)
     return config_holder_of((struct config *)config)->memory_bytes;
 }
 
-static void finish_strings(struct config_strings *strings)
-{
-    for (size_t i = 0; i < strings->count; i++)
-        free(strings->items[i]);
-    free(strings->items);
-}
-
-static void finish_secret(char *secret)
-{
-    if (secret)
-        explicit_bzero(secret, strlen(secret));
-    free(secret);
-}
-
-static void finish_exchange(struct config_exchange *exchange)
-{
-    finish_secret(exchange->client_secret);
-    free(exchange->token_url);
-    free(exchange->client_id);
-    free(exchange->audience);
-    free(exchange->scope);
-}
-
-static void finish_source(struct config_source *source)
-{
-    for (size_t i = 0; i < source->header_count; i++) {
-        finish_secret(source->headers[i].value);
-        free(source->headers[i].name);
-    }
-    free(source->headers);
-    finish_strings(&source->expose);
-    finish_strings(&source->extensions_allow);
-    finish_strings(&source->extensions_deny);
-    tls_client_unref(source->tls);
-    free(source->tls_ca);
-    free(source->tls_cert);
-    free(source->tls_key);
-    free(source->auth.issuer);
-    free(source->auth.jwks_url);
-    free(source->auth.audience);
-    finish_strings(&source->auth.scopes);
-    free(source->auth.groups_claim);
-    finish_exchange(&source->auth.exchange);
-    free(source->id);
-    free(source->url);
-    free(source->prefix);
-    free(source->description);
-}
-
-static void finish_tls(struct config_tls *tls)
-{
-    tls_server_unref(tls->server);
-    free(tls->cert);
-    free(tls->key);
-    free(tls->client_ca);
-}
-
-static void finish_rule(struct config_rule *rule)
-{
-    finish_strings(&rule->sources);
-    finish_strings(&rule->subjects);
-    finish_strings(&rule->groups);
-    free(rule->match);
-    free(rule->policy_id);
-    free(rule->approval);
-    free(rule->description);
-    free(rule->immediate_response);
-    free(rule->summary);
-    free(rule->confirm);
-    finish_strings(&rule->highlight);
-}
-
-static void finish_workflow(struct config_workflow *workflow)
-{
-    finish_strings(&workflow->redact_fields);
-    finish_strings(&workflow->approver_groups);
-    finish_strings(&workflow->approver_people);
-    finish_strings(&workflow->emergency_groups);
-    finish_strings(&workflow->allow_edit);
-    finish_strings(&workflow->grants_vary);
-    finish_strings(&workflow->grants_by);
-    finish_strings(&workflow->notify);
-    finish_strings(&workflow->escalate_notify);
-    ballot_terms_finish(&workflow->ballot);
-    free(workflow->terms);
-    free(workflow->name);
-}
-
-static void finish_oidc(struct config_oidc *oidc)
-{
-    free(oidc->issuer);
-    free(oidc->client_id);
-    finish_secret(oidc->client_secret);
-    free(oidc->groups_claim);
-    free(oidc->name_claim);
-    finish_strings(&oidc->scopes);
-    finish_strings(&oidc->viewers);
-    finish_strings(&oidc->approvers);
-    finish_strings(&oidc->callers);
-    finish_strings(&oidc->auditors);
-}
-
-static void finish_operators(struct config *config)
-{
-    for (size_t i = 0; i < config->person_count; i++) {
-        struct config_person *person = &config->people[i];
-        finish_strings(&person->groups);
-        free(person->name);
-        free(person->subject);
-        free(person->issuer);
-        free(person->email);
-        free(person->slack);
-        free(person->certificate);
-    }
-    for (size_t i = 0; i < config->token_count; i++) {
-        finish_strings(&config->tokens[i].groups);
-        free(config->tokens[i].name);
-        free(config->tokens[i].person);
-    }
-    free(config->people);
-    free(config->tokens);
-    free(config->public_url);
-    finish_oidc(&config->oidc);
-}
-
-static void finish_notify(struct config_notify *notify)
-{
-    finish_secret(notify->url);
-    finish_secret(notify->secret);
-    finish_secret(notify->signing_secret);
-    free(notify->id);
-    free(notify->channel);
-    free(notify->from);
-    free(notify->user);
-    finish_strings(&notify->to);
-    free(notify->tls_ca);
-    tls_client_unref(notify->tls);
-    finish_strings(&notify->mention);
-    finish_strings(&notify->workflows);
-    finish_strings(&notify->destination_of);
-}
-
 static void finish_pairs(struct config_pair *pairs, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         free(pairs[i].name);
-        finish_secret(pairs[i].value);
+        config_forget_text(pairs[i].value);
     }
     free(pairs);
 }
 
-static void finish_telemetry(struct config_telemetry *telemetry)
+/* What the items of lists have beside the values of keys. */
+static void finish_items(struct config *config)
 {
-    finish_secret(telemetry->url);
-    free(telemetry->origin);
-    finish_pairs(telemetry->headers, telemetry->header_count);
-    finish_pairs(telemetry->resource, telemetry->resource_count);
-    free(telemetry->tls_ca);
-    tls_client_unref(telemetry->tls);
-}
-
-static void finish_lists(struct config *config)
-{
-    for (size_t i = 0; i < config->source_count; i++)
-        finish_source(&config->sources[i]);
-    for (size_t i = 0; i < config->rule_count; i++)
-        finish_rule(&config->rules[i]);
-    for (size_t i = 0; i < config->workflow_count; i++)
-        finish_workflow(&config->workflows[i]);
-    for (size_t i = 0; i < config->client_count; i++)
-        free(config->clients[i].match);
-    for (size_t i = 0; i < config->notify_count; i++)
-        finish_notify(&config->notify[i]);
+    for (size_t i = 0; i < config->source_count; i++) {
+        struct config_source *source = &config->sources[i];
+        for (size_t k = 0; k < source->header_count; k++)
+            config_forget_text(source->headers[k].value);
+        config_forget_text(source->auth.exchange.client_secret);
+        tls_client_unref(source->tls);
+    }
+    for (size_t i = 0; i < config->workflow_count; i++) {
+        ballot_terms_finish(&config->workflows[i].ballot);
+        free(config->workflows[i].terms);
+    }
+    for (size_t i = 0; i < config->notify_count; i++) {
+        struct config_notify *notify = &config->notify[i];
+        config_forget_text(notify->secret);
+        config_forget_text(notify->signing_secret);
+        config_forget_texts(&notify->destination_of);
+        tls_client_unref(notify->tls);
+    }
     for (size_t i = 0; i < config->policy_count; i++) {
         free(config->policies[i].name);
         free(config->policies[i].text);
     }
     for (size_t i = 0; i < config->file_count; i++)
         free(config->files[i].path);
+}
+
+static void config_finish(struct config_holder *holder)
+{
+    struct config *config = &holder->config;
+    finish_items(config);
+    read_forget("", config);
+    for (size_t i = 0; i < holder->client_glob_count; i++)
+        glob_destroy(holder->client_globs[i]);
+    free(holder->client_globs);
+    config_unref(config->shadow);
     free(config->policies);
     free(config->files);
-    free(config->notify);
     free(config->slack.approve_reaction);
     free(config->slack.reject_reaction);
     free(config->slack.channel);
-    free(config->sources);
-    free(config->rules);
-    free(config->workflows);
-    free(config->clients);
+    config_forget_text(config->oidc.client_secret);
+    free(config->methods_allow_at);
+    tls_server_unref(config->proxy_tls.server);
+    tls_server_unref(config->admin_tls.server);
+    signature_key_unref(config->audit.key);
+    free(config->telemetry.origin);
+    finish_pairs(config->telemetry.headers, config->telemetry.header_count);
+    finish_pairs(config->telemetry.resource, config->telemetry.resource_count);
+    tls_client_unref(config->telemetry.tls);
+    free(config->path);
+    config_forget_text(config->store_url);
+    config_forget_text(config->replica.key);
+    free(config->admin_bind);
+    free(holder);
 }
 
 void config_unref(struct config *config)
@@ -355,41 +232,8 @@ void config_unref(struct config *config)
     struct config_holder *holder = config_holder_of(config);
     size_t before = atomic_fetch_sub_explicit(&holder->references, 1, memory_order_acq_rel);
     ASSERT_NUMBERS(before, >, 0);
-    if (before != 1)
-        return;
-    finish_lists(config);
-    finish_operators(config);
-    config_unref(config->shadow);
-    free(config->shadow_path);
-    for (size_t i = 0; i < holder->client_glob_count; i++)
-        glob_destroy(holder->client_globs[i]);
-    free(holder->client_globs);
-    finish_strings(&config->force_required);
-    finish_strings(&config->proxy_allowed_hosts);
-    finish_strings(&config->proxy_allowed_origins);
-    finish_strings(&config->admin_allowed_hosts);
-    finish_strings(&config->admin_allowed_origins);
-    finish_strings(&config->methods_allow);
-    free(config->methods_allow_at);
-    finish_tls(&config->proxy_tls);
-    finish_tls(&config->admin_tls);
-    signature_key_unref(config->audit.key);
-    free(config->audit.key_file);
-    finish_strings(&config->audit.anchor_notify);
-    finish_telemetry(&config->telemetry);
-    free(config->path);
-    free(config->store_path);
-    finish_secret(config->store_url);
-    free(config->store_url_env);
-    free(config->replica.id);
-    free(config->replica.address);
-    free(config->replica.bind);
-    finish_secret(config->replica.key);
-    free(config->state_key_env);
-    free(config->proxy_bind);
-    free(config->admin_bind);
-    free(config->pseudo.prefix);
-    free(holder);
+    if (before == 1)
+        config_finish(holder);
 }
 
 static void add_file(struct config_file **files, size_t *count, const char *path,

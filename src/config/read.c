@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "checks.h"
+#include "config_private.h"
 #include "distance.h"
 #include "keys.h"
 #include "taskgate/config/duration.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
@@ -17,7 +19,7 @@
 
 /* Single values: from their text, checked as the key's row says, to where they are kept. */
 
-static void *scalar_at(void *target, size_t offset)
+static void *at(void *target, size_t offset)
 {
     return (char *)target + offset;
 }
@@ -28,11 +30,11 @@ static void scalar_store_number(const struct key *key, void *target, int64_t val
     int small = (int)value;
     bool truth = value != 0;
     if (key->size == sizeof value)
-        memcpy(scalar_at(target, key->offset), &value, sizeof value);
+        memcpy(at(target, key->offset), &value, sizeof value);
     else if (key->size == sizeof small)
-        memcpy(scalar_at(target, key->offset), &small, sizeof small);
+        memcpy(at(target, key->offset), &small, sizeof small);
     else if (key->size == sizeof truth)
-        memcpy(scalar_at(target, key->offset), &truth, sizeof truth);
+        memcpy(at(target, key->offset), &truth, sizeof truth);
 }
 
 static bool check_range(const struct key *key, int64_t value, struct error *error)
@@ -102,7 +104,7 @@ static bool scalar_store(const struct key *key, struct str text, void *target, s
         return false;
     if (key->size) {
         char *copy = memory_copy_str(text);
-        memcpy(scalar_at(target, key->offset), &copy, sizeof copy);
+        memcpy(at(target, key->offset), &copy, sizeof copy);
     }
     return true;
 }
@@ -117,11 +119,6 @@ struct entry {
 
 static void read_mapping(const struct report *report, const struct node *node, const char *pattern,
                          const char *path, void *target);
-
-static void *at(void *target, size_t offset)
-{
-    return (char *)target + offset;
-}
 
 static void read_refuse(const struct entry *entry, const struct node *node, const char *hint,
                         const char *message)
@@ -452,4 +449,54 @@ static void read_mapping(const struct report *report, const struct node *node, c
 void read_document(const struct report *report, const struct node *root, struct config *config)
 {
     read_mapping(report, root, "", "", config);
+}
+
+/* ---- the end of the values ---- */
+
+void config_forget_text(char *text)
+{
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
+
+void config_forget_texts(struct config_strings *texts)
+{
+    for (size_t i = 0; i < texts->count; i++)
+        config_forget_text(texts->items[i]);
+    free(texts->items);
+}
+
+static void forget_items(const struct key *key, void *target)
+{
+    OWNED char *pattern = key_pattern(key);
+    char *items = *(char **)at(target, key->offset);
+    size_t count = *(size_t *)at(target, key->count);
+    ASSERT(items || count == 0);
+    for (size_t i = 0; i < count; i++) {
+        void *item = items + i * key->item;
+        if (key->type == KEY_NAMED)
+            free(*(char **)item);
+        read_forget(pattern, item);
+    }
+    free(items);
+}
+
+void read_forget(const char *pattern, void *target)
+{
+    for (size_t i = 0; i < config_key_count; i++) {
+        const struct key *key = &config_keys[i];
+        if (strcmp(key->parent, pattern) != 0)
+            continue;
+        if (key->type == KEY_MAPPING) {
+            OWNED char *inner = key_pattern(key);
+            read_forget(inner, target);
+        } else if (key->type == KEY_LIST || key->type == KEY_NAMED) {
+            forget_items(key, target);
+        } else if (key->type == KEY_TEXT && key->size) {
+            config_forget_text(*(char **)at(target, key->offset));
+        } else if ((key->type == KEY_TEXTS || key->type == KEY_TEXT_OR_TEXTS) && key->size) {
+            config_forget_texts(at(target, key->offset));
+        }
+    }
 }
