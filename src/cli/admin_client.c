@@ -181,6 +181,11 @@ void admin_client_destroy(struct admin_client *client)
     free(client);
 }
 
+void admin_client_end(struct admin_client **client)
+{
+    admin_client_destroy(*client);
+}
+
 char *admin_client_encode(struct admin_client *client, const char *text)
 {
     char *encoded = curl_easy_escape(NULL, text, 0);

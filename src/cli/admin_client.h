@@ -19,6 +19,10 @@ extern bool admin_client_is_insecure;
 /* NULL after a word on stderr (exit CLI_USAGE). */
 struct admin_client *admin_client_create(void);
 void admin_client_destroy(struct admin_client *client); /* NULL is allowed */
+/* One that ends with the block: NULL as from admin_client_create(). */
+#define OWNED_ADMIN_CLIENT(name)                                                                   \
+    __attribute__((cleanup(admin_client_end))) struct admin_client *name = admin_client_create()
+void admin_client_end(struct admin_client **client);
 
 struct admin_request {
     const char *method;

@@ -936,35 +936,34 @@ static int run_with(const struct subcommand *self, struct arguments *arguments)
 static int audit_run_subcommand(const struct subcommand *self, int argc, char **argv)
 {
     struct arguments arguments = {.since_ms = INT64_MIN};
-    const struct option config = {"config", "FILE", "the configuration that names the store",
-                                  &arguments.place.config, NULL};
-    const struct option store = {"store", "FILE",
-                                 "the store itself, or a copy: a file, a URL, or {env: NAME}",
-                                 &arguments.place.store, NULL};
-    const struct option since = {"since", "TIME", "leave out older rows: a time, or an age as 7d",
-                                 &arguments.since, NULL};
-    const struct option json = {"json", NULL, "print JSON", NULL, &arguments.json};
-    const struct option options[][5] = {
-        [WITH_LIMIT] =
-            {config, store, since, json, {"limit", "N", "how many (50)", &arguments.limit, NULL}},
-        [WITH_ID] = {config, store},
-        [WITH_FORMAT] = {config,
-                         store,
-                         since,
-                         {"format", "NAME", "jsonl (default), csv or cef", &arguments.format,
-                          NULL}},
-        [WITH_ANCHOR] = {config,
-                         store,
-                         {"anchor", "FILE", "anchors that were kept elsewhere, as logged",
-                          &arguments.anchor, NULL},
-                         {"key", "FILE", "the key of their signatures, in PEM", &arguments.key,
-                          NULL},
-                         {"unsigned", NULL, "take anchors whose signatures cannot be checked", NULL,
-                          &arguments.is_unsigned}},
-        [WITH_JSON] = {config, store, since, json},
+    enum {
+        LIMIT = 1U << WITH_LIMIT,
+        FORMAT = 1U << WITH_FORMAT,
+        ANCHOR = 1U << WITH_ANCHOR,
+        JSON = 1U << WITH_JSON,
+        EACH = ~0U,
     };
-    static const size_t counts[] = {
-        [WITH_LIMIT] = 5, [WITH_ID] = 2, [WITH_FORMAT] = 4, [WITH_ANCHOR] = 5, [WITH_JSON] = 4};
+    const struct shared_option options[] = {
+        {{"config", "FILE", "the configuration that names the store", &arguments.place.config,
+          NULL},
+         EACH},
+        {{"store", "FILE", "the store itself, or a copy: a file, a URL, or {env: NAME}",
+          &arguments.place.store, NULL},
+         EACH},
+        {{"since", "TIME", "leave out older rows: a time, or an age as 7d", &arguments.since, NULL},
+         LIMIT | FORMAT | JSON},
+        {{"json", NULL, "print JSON", NULL, &arguments.json}, LIMIT | JSON},
+        {{"limit", "N", "how many (50)", &arguments.limit, NULL}, LIMIT},
+        {{"format", "NAME", "jsonl (default), csv or cef", &arguments.format, NULL}, FORMAT},
+        {{"anchor", "FILE", "anchors that were kept elsewhere, as logged", &arguments.anchor, NULL},
+         ANCHOR},
+        {{"key", "FILE", "the key of their signatures, in PEM", &arguments.key, NULL}, ANCHOR},
+        {{"unsigned", NULL, "take anchors whose signatures cannot be checked", NULL,
+          &arguments.is_unsigned},
+         ANCHOR},
+    };
+    enum { OPTION_COUNT = sizeof options / sizeof *options };
+    struct option own[OPTION_COUNT];
     OWNED char *usage = memory_format("taskgate audit %s %s%s[OPTIONS]", self->text.name,
                                       self->text.operands, *self->text.operands ? " " : "");
     OWNED char *synopsis =
@@ -972,8 +971,8 @@ static int audit_run_subcommand(const struct subcommand *self, int argc, char **
     const struct command command = {
         .usage = usage,
         .synopsis = synopsis,
-        .options = options[self->with],
-        .option_count = counts[self->with],
+        .options = own,
+        .option_count = options_choose(options, OPTION_COUNT, 1U << self->with, own),
         .insecure = &admin_client_is_insecure,
         .operands_min = self->with == WITH_ID,
         .operands_max = self->with == WITH_ID || self->with == WITH_ANCHOR,
@@ -990,9 +989,7 @@ int cli_audit(int argc, char **argv)
         .head = "Usage: taskgate audit COMMAND [OPTIONS]\n\n",
         .foot = "\nReads a running gateway when TASKGATE_TOKEN is set, else the store that the\n"
                 "configuration names. Each has --config, --store and its own --help.\n",
-        .rows = subcommands,
-        .row_bytes = sizeof *subcommands,
-        .count = sizeof subcommands / sizeof *subcommands,
+        SUBCOMMAND_ROWS(subcommands),
     };
     int code;
     const struct subcommand *chosen = subcommands_choose(&set, argc, argv, &code);

@@ -10,6 +10,7 @@
 #include "taskgate/json/visible.h"
 
 #include "admin_client.h"
+#include "listing.h"
 #include "options.h"
 #include "tasks_result.h"
 #include "tasks_show.h"
@@ -57,18 +58,6 @@ static void call_write_body(struct buffer *body, const struct arguments *argumen
     buffer_append_char(body, '}');
 }
 
-static int show_task(struct str task, bool json)
-{
-    OWNED_BUFFER(text);
-    if (json) {
-        visible_append_json(&text, task);
-        buffer_append_char(&text, '\n');
-    } else {
-        tasks_append_change(&text, task);
-    }
-    return terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
-}
-
 /* The id goes to stderr first, so that a user who stops waiting can still fetch the result. */
 static int await_result(struct admin_client *client, const struct arguments *arguments,
                         struct str task)
@@ -93,7 +82,7 @@ static int call_send_call(struct admin_client *client, const struct arguments *a
     if (code == CLI_DONE && arguments->wait)
         code = await_result(client, arguments, buffer_str(&task));
     else if (code == CLI_DONE)
-        code = show_task(buffer_str(&task), arguments->json);
+        code = listing_print(buffer_str(&task), arguments->json, tasks_append_change);
     return code;
 }
 
@@ -113,8 +102,7 @@ int cli_call(int argc, char **argv)
                  "       [--wait DURATION] [--json]",
         .synopsis = "Calls a tool through a running gateway, with a token of the role caller. The\n"
                     "rules for agents hold. Prints the task of the call.",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
+        COMMAND_OPTIONS(options),
         .insecure = &admin_client_is_insecure,
         .operands_min = 1,
         .operands_max = 2,
@@ -125,8 +113,6 @@ int cli_call(int argc, char **argv)
         return options_exit_code(outcome);
     if (call_read_arguments(&arguments) != CLI_DONE)
         return CLI_USAGE;
-    struct admin_client *client = admin_client_create();
-    int code = client ? call_send_call(client, &arguments) : CLI_USAGE;
-    admin_client_destroy(client);
-    return code;
+    OWNED_ADMIN_CLIENT(client);
+    return client ? call_send_call(client, &arguments) : CLI_USAGE;
 }

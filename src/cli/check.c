@@ -197,8 +197,7 @@ int cli_check(int argc, char **argv)
         .usage = "taskgate check [--config FILE] [--strict] [--json]",
         .synopsis = "Reads the configuration and reports every mistake on stderr, as\n"
                     "FILE:LINE:COLUMN. Starts nothing.",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
+        COMMAND_OPTIONS(options),
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)

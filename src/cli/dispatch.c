@@ -11,27 +11,9 @@ static const struct {
     const char *name, *help;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"serve", "run the gateway", cli_serve},
-    {"check", "read the configuration and say everything that is wrong with it", cli_check},
-    {"explain", "say what the rules come to for one tool, and why", cli_explain},
-    {"policy", "try policies before they are in force", cli_policy},
-    {"tasks", "list, show and decide the calls that wait for a human", cli_tasks},
-    {"grants", "list and revoke grants: calls that run again without a question", cli_grants},
-    {"block", "stop a caller for a while: its calls are refused", cli_block},
-    {"blocks", "list and lift blocks", cli_blocks},
-    {"definitions", "list, show and accept what servers define and have changed", cli_definitions},
-    {"audit", "list, show, export and verify the audit trail", cli_audit},
-    {"backup", "copy the store while the gateway runs", cli_backup},
-    {"store", "copy the store, bring its schema up, accept a timeline", cli_store},
-    {"call", "call a tool through a running gateway, under its rules", cli_call},
-    {"completion", "print what completes commands in bash or zsh", cli_completion},
-    {"login", "sign in at a running gateway's identity provider", cli_login},
-    {"logout", "forget that sign-in", cli_logout},
-    {"whoami", "say who you are to a running gateway, and what you may do", cli_whoami},
-    {"health", "say whether a running gateway is alive, or ready for calls", cli_health},
-    {"page", "print the address of the operators' page, with the local token", cli_page},
-    {"schema", "print the JSON Schema of the configuration, for editors", cli_schema},
-    {"version", "print the version, and those of the libraries", cli_version},
+#define COMMAND_ROW(name, help) {#name, help, cli_##name},
+    CLI_COMMANDS(COMMAND_ROW)
+#undef COMMAND_ROW
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 

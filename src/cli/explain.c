@@ -506,8 +506,7 @@ int cli_explain(int argc, char **argv)
             "the announcement, the reason, and what clients of both eras of the protocol get.\n"
             "With the facts of one call it also shows the decision on that call, and the\n"
             "Cedar policies that made it.",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
+        COMMAND_OPTIONS(options),
         .operands_min = 1,
         .operands_max = 1,
         .operand_name = "TOOL",

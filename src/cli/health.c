@@ -60,8 +60,7 @@ int cli_health(int argc, char **argv)
         .synopsis =
             "Asks a running gateway whether it is alive, and exits with 0 or 1. Without URL:\n"
             "the admin port of the configuration.",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
+        COMMAND_OPTIONS(options),
         .operands_max = 1,
         .operand_name = "URL",
     };
@@ -109,8 +108,7 @@ int cli_page(int argc, char **argv)
         .synopsis =
             "Prints the address of the operators' page of the gateway on this machine, with the\n"
             "token that it made. Where operators have tokens of their own the address is bare.",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
+        COMMAND_OPTIONS(options),
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)

@@ -793,17 +793,14 @@ int cli_login(int argc, char **argv)
         .usage = "taskgate login [--device] [--config FILE]",
         .synopsis = "Signs in at the identity provider of a running gateway, in a browser, and\n"
                     "keeps the token for the other commands until it is over.",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
+        COMMAND_OPTIONS(options),
         .insecure = &admin_client_is_insecure,
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
         return options_exit_code(outcome);
-    struct admin_client *client = admin_client_create();
-    int code = client ? sign_in(client, config, device) : CLI_USAGE;
-    admin_client_destroy(client);
-    return code;
+    OWNED_ADMIN_CLIENT(client);
+    return client ? sign_in(client, config, device) : CLI_USAGE;
 }
 
 int cli_logout(int argc, char **argv)
@@ -816,11 +813,10 @@ int cli_logout(int argc, char **argv)
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
         return options_exit_code(outcome);
-    struct admin_client *client = admin_client_create();
+    OWNED_ADMIN_CLIENT(client);
     if (!client)
         return CLI_USAGE;
     if (!saved_token_forget(admin_client_url(client)))
         fputs("taskgate: you were not signed in\n", stderr);
-    admin_client_destroy(client);
     return CLI_DONE;
 }

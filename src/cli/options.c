@@ -33,25 +33,35 @@ void options_write_word(const char *name, const char *value, const char *help)
     printf("%s|%s|%s\n", name ? name : "", value ? value : "", help ? help : "");
 }
 
-/* The table's, and --insecure behind them. */
-static size_t options_count_of(const struct command *command)
+size_t options_choose(const struct shared_option *rows, size_t count, unsigned self,
+                      struct option *own)
 {
-    return command->option_count + (command->insecure ? 1 : 0);
+    size_t chosen = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].of & self)
+            own[chosen++] = rows[i].option;
+    }
+    return chosen;
 }
 
-static struct option option_at(const struct command *command, size_t i)
+/* The command's next option: of the table, and --insecure behind them. `*i` begins as 0. */
+static bool options_next(const struct command *command, size_t *i, struct option *option)
 {
-    if (i < command->option_count)
-        return command->options[i];
-    return (struct option){"insecure", NULL, "send the token over plain http to another machine",
-                           NULL, command->insecure};
+    bool is_of_table = *i < command->option_count;
+    if (is_of_table)
+        *option = command->options[*i];
+    else
+        *option =
+            (struct option){"insecure", NULL, "send the token over plain http to another machine",
+                            NULL, command->insecure};
+    return (*i)++ < command->option_count || (command->insecure && *i == command->option_count + 1);
 }
 
 static void write_words(const struct command *command)
 {
     char name[64];
-    for (size_t i = 0; i < options_count_of(command); i++) {
-        const struct option option = option_at(command, i);
+    struct option option;
+    for (size_t i = 0; options_next(command, &i, &option);) {
         snprintf(name, sizeof name, "--%s", option.name);
         options_write_word(name, option.value_name, option.help);
     }
@@ -65,7 +75,7 @@ static void write_version(void)
     puts("taskgate " TASKGATE_VERSION);
 }
 
-static bool is_help(const char *argument)
+bool options_asks_help(const char *argument)
 {
     return strcmp(argument, "-h") == 0 || strcmp(argument, "--help") == 0;
 }
@@ -73,11 +83,6 @@ static bool is_help(const char *argument)
 int options_exit_code(enum options_outcome outcome)
 {
     return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
-}
-
-bool options_asks_help(const char *argument)
-{
-    return is_help(argument);
 }
 
 bool options_answer_version(const char *argument)
@@ -90,9 +95,9 @@ bool options_answer_version(const char *argument)
 
 bool options_answer(const char *argument, void (*write_usage)(FILE *out))
 {
-    if (is_help(argument))
+    if (options_asks_help(argument))
         write_usage(stdout);
-    return is_help(argument) || options_answer_version(argument);
+    return options_asks_help(argument) || options_answer_version(argument);
 }
 
 /* The longest, "--annotations JSON", leaves 58 columns of 80 for the help. */
@@ -105,18 +110,16 @@ static void write_option(const char *name, const char *value_name, const char *h
 static void write_help(const struct command *command)
 {
     printf("Usage: %s\n\n%s\n\n", command->usage, command->synopsis);
-    for (size_t i = 0; i < options_count_of(command); i++) {
-        const struct option option = option_at(command, i);
+    struct option option;
+    for (size_t i = 0; options_next(command, &i, &option);)
         write_option(option.name, option.value_name, option.help);
-    }
     write_option("help", NULL, "this text");
     write_option("version", NULL, "taskgate's version");
 }
 
 static bool find_option(const struct command *command, struct str name, struct option *option)
 {
-    for (size_t i = 0; i < options_count_of(command); i++) {
-        *option = option_at(command, i);
+    for (size_t i = 0; options_next(command, &i, option);) {
         if (str_equal(name, str_from(option->name)))
             return true;
     }
@@ -128,8 +131,9 @@ static enum options_outcome options_refuse_unknown(const struct command *command
 {
     const char *names[SUGGESTIONS_MAX] = {"help", "version"};
     size_t count = 2;
-    for (size_t i = 0; i < options_count_of(command) && count < SUGGESTIONS_MAX; i++)
-        names[count++] = option_at(command, i).name;
+    struct option option;
+    for (size_t i = 0; count < SUGGESTIONS_MAX && options_next(command, &i, &option);)
+        names[count++] = option.name;
     const char *nearest = distance_nearest(argument + 2, names, count);
     if (nearest)
         options_complain("unknown option %s; did you mean --%s?", argument, nearest);
@@ -147,7 +151,7 @@ static enum options_outcome read_option(const struct command *command, int argc,
     bool has_value = str_cut(str_from(argument + 2), '=', &name, &value);
     struct option option = {0};
     bool is_known = find_option(command, name, &option);
-    if (is_help(argument)) {
+    if (options_asks_help(argument)) {
         write_help(command);
         return OPTIONS_HELPED;
     }
@@ -191,7 +195,7 @@ enum options_outcome options_read(const struct command *command, int argc, char 
             enum options_outcome outcome = read_option(command, argc, argv, &i);
             if (outcome != OPTIONS_READ)
                 return outcome;
-        } else if (!options_ended && is_help(argv[i])) {
+        } else if (!options_ended && options_asks_help(argv[i])) {
             write_help(command);
             return OPTIONS_HELPED;
         } else if (!options_ended && argv[i][0] == '-' && argv[i][1] != '\0') {

@@ -32,11 +32,23 @@ struct command {
     const char *operand_name; /* "TOOL": the missing operand for a message */
 };
 
+/* In a command's initializer: its table. */
+#define COMMAND_OPTIONS(table) .options = (table), .option_count = sizeof(table) / sizeof *(table)
+
 enum options_outcome {
     OPTIONS_READ,
     OPTIONS_HELPED, /* --help or --version was asked for and is written to stdout: exit 0 */
     OPTIONS_WRONG,  /* said on stderr: exit 2 */
 };
+
+/* A row of a table that several commands have. */
+struct shared_option {
+    struct option option;
+    unsigned of; /* bits of the commands that have it */
+};
+/* Takes the rows with the bit `self`, into room for all. Returns how many. */
+size_t options_choose(const struct shared_option *rows, size_t count, unsigned self,
+                      struct option *own);
 
 /* Options and operands may stand in any order; "--" ends the options. `operands` has room for
  * operands_max. */

@@ -93,8 +93,7 @@ static int cli_policy_authorize(int argc, char **argv)
             "Prints one line of JSON for each: {\"decision\", \"reason\": the policies that\n"
             "decided, \"errors\": those that could not be evaluated}. Policies are called\n"
             "policy0, policy1, … by place.",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
+        COMMAND_OPTIONS(options),
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
@@ -141,8 +140,7 @@ static int cli_policy_parse(int argc, char **argv)
             "Reads Cedar policies and reports every mistake on stderr, as FILE:LINE:COLUMN\n"
             "with the expected text. A mistake gives exit code 2. To check whether policies\n"
             "fit the gateway, use taskgate check.",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
+        COMMAND_OPTIONS(options),
         .operands_min = 1,
         .operands_max = 1,
         .operand_name = "FILE",
@@ -169,9 +167,7 @@ int cli_policy(int argc, char **argv)
         .head = "Usage: taskgate policy SUBCOMMAND [OPTIONS]\n\n"
                 "Tries rules and policies before they are in force. Needs no running gateway.\n\n",
         .foot = "\nEach has its own --help.\n",
-        .rows = subcommands,
-        .row_bytes = sizeof *subcommands,
-        .count = sizeof subcommands / sizeof *subcommands,
+        SUBCOMMAND_ROWS(subcommands),
     };
     return subcommands_run(&set, argc, argv);
 }

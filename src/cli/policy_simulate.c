@@ -715,8 +715,7 @@ int cli_policy_simulate(int argc, char **argv)
             "depends on facts that were not recorded, such as arguments. Without --log and\n"
             "--store it reads the store that the configuration names. Changes nothing, and\n"
             "needs no running gateway.",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
+        COMMAND_OPTIONS(options),
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)

@@ -1389,8 +1389,7 @@ int cli_policy_test(int argc, char **argv)
             "For a failed case, - marks the expectation and + the result. At the end come the\n"
             "rules and policies that no case has reached. Exit code 1 if a case fails, 2 if a\n"
             "file has a mistake.",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
+        COMMAND_OPTIONS(options),
         .operands_min = 1,
         .operands_max = 1,
         .operand_name = "DIR",

@@ -74,8 +74,7 @@ static int records_run_list(const struct list_command *list, int argc, char **ar
     const struct command command = {
         .usage = list->usage,
         .synopsis = list->synopsis,
-        .options = options,
-        .option_count = COUNT_OF(options),
+        COMMAND_OPTIONS(options),
         .insecure = &admin_client_is_insecure,
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
@@ -85,31 +84,27 @@ static int records_run_list(const struct list_command *list, int argc, char **ar
         if (!((*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9')))
             return options_complain("--cursor wants what a list has ended with");
     }
-    struct admin_client *client = admin_client_create();
+    OWNED_ADMIN_CLIENT(client);
     if (!client)
         return CLI_USAGE;
     OWNED char *place = cursor ? admin_client_encode(client, cursor) : NULL;
     OWNED char *path = memory_format("%s?limit=100%s%s%s", list->path, all ? "" : "&state=active",
                                      place ? "&cursor=" : "", place ? place : "");
     const struct admin_request request = {.method = "GET", .path = path};
-    int code = listing_ask(client, &request, json, list->append);
-    admin_client_destroy(client);
-    return code;
+    return listing_ask(client, &request, json, list->append);
 }
 
 /* POST `collection`/`id`/`verb`. */
 static int records_end(const char *collection, const char *id, const char *verb, struct str body,
                        bool json, listing_append append)
 {
-    struct admin_client *client = admin_client_create();
+    OWNED_ADMIN_CLIENT(client);
     if (!client)
         return CLI_USAGE;
     OWNED char *encoded = admin_client_encode(client, id);
     OWNED char *path = memory_format("%s/%s/%s", collection, encoded, verb);
     const struct admin_request request = {.method = "POST", .path = path, .body = body};
-    int code = listing_ask(client, &request, json, append);
-    admin_client_destroy(client);
-    return code;
+    return listing_ask(client, &request, json, append);
 }
 
 /* ---- whoami ---- */
@@ -150,18 +145,15 @@ int cli_whoami(int argc, char **argv)
     const struct command command = {
         .usage = "taskgate whoami [--json]",
         .synopsis = "Shows your name and rights at a running gateway.",
-        .options = options,
-        .option_count = COUNT_OF(options),
+        COMMAND_OPTIONS(options),
         .insecure = &admin_client_is_insecure,
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
         return options_exit_code(outcome);
     const struct admin_request request = {.method = "GET", .path = "/api/v1/whoami"};
-    struct admin_client *client = admin_client_create();
-    int code = client ? listing_ask(client, &request, json, whoami_append) : CLI_USAGE;
-    admin_client_destroy(client);
-    return code;
+    OWNED_ADMIN_CLIENT(client);
+    return client ? listing_ask(client, &request, json, whoami_append) : CLI_USAGE;
 }
 
 /* ---- grants ---- */
@@ -218,8 +210,7 @@ static int grants_run_revoke(int argc, char **argv)
     const struct command command = {
         .usage = "taskgate grants revoke ID [--reason TEXT] [--json]",
         .synopsis = "Ends a grant at once.",
-        .options = options,
-        .option_count = COUNT_OF(options),
+        COMMAND_OPTIONS(options),
         .insecure = &admin_client_is_insecure,
         .operands_min = 1,
         .operands_max = 1,
@@ -252,9 +243,7 @@ int cli_grants(int argc, char **argv)
             "Lists and revokes grants, over the admin endpoint of a running gateway. An\n"
             "approval gives them: taskgate tasks approve ID --grant-for 1h --grant-calls 20\n\n",
         .foot = "\nEach has --json. The variables are those of taskgate tasks.\n",
-        .rows = subcommands,
-        .row_bytes = sizeof *subcommands,
-        .count = COUNT_OF(subcommands),
+        SUBCOMMAND_ROWS(subcommands),
     };
     return subcommands_run(&set, argc, argv);
 }
@@ -331,8 +320,7 @@ int cli_block(int argc, char **argv)
         .usage = "taskgate block TASK --for DURATION --reason TEXT [--scope SCOPE] [--json]",
         .synopsis = "Stops the caller of a task for a while: its calls are refused, and what waits "
                     "is rejected.",
-        .options = options,
-        .option_count = COUNT_OF(options),
+        COMMAND_OPTIONS(options),
         .insecure = &admin_client_is_insecure,
         .operands_min = 1,
         .operands_max = 1,
@@ -343,10 +331,8 @@ int cli_block(int argc, char **argv)
         return options_exit_code(outcome);
     if (!wish.duration || !wish.reason)
         return options_complain("a block needs --for and --reason");
-    struct admin_client *client = admin_client_create();
-    int code = client ? block_make(client, &wish) : CLI_USAGE;
-    admin_client_destroy(client);
-    return code;
+    OWNED_ADMIN_CLIENT(client);
+    return client ? block_make(client, &wish) : CLI_USAGE;
 }
 
 static int blocks_run_list(int argc, char **argv)
@@ -366,8 +352,7 @@ static int blocks_run_lift(int argc, char **argv)
     const struct command command = {
         .usage = "taskgate blocks lift ID [--json]",
         .synopsis = "Ends a block at once.",
-        .options = options,
-        .option_count = COUNT_OF(options),
+        COMMAND_OPTIONS(options),
         .insecure = &admin_client_is_insecure,
         .operands_min = 1,
         .operands_max = 1,
@@ -391,9 +376,7 @@ int cli_blocks(int argc, char **argv)
                 "Lists and lifts blocks, over the admin endpoint of a running gateway. One is\n"
                 "made by: taskgate block TASK --for 1h --reason TEXT\n\n",
         .foot = "\nEach has --json. The variables are those of taskgate tasks.\n",
-        .rows = subcommands,
-        .row_bytes = sizeof *subcommands,
-        .count = COUNT_OF(subcommands),
+        SUBCOMMAND_ROWS(subcommands),
     };
     return subcommands_run(&set, argc, argv);
 }
@@ -505,14 +488,13 @@ static int with_one(const struct wanted *wanted, bool accepts)
 {
     OWNED_BUFFER(answer);
     struct str definition = STR_EMPTY;
-    struct admin_client *client = admin_client_create();
+    OWNED_ADMIN_CLIENT(client);
     if (!client)
         return CLI_USAGE;
     int code = definitions_find(client, wanted, &answer, &definition);
     if (code == CLI_DONE)
         code = accepts ? accept_one(client, definition, wanted->json)
                        : listing_print(definition, wanted->json, definitions_append_definition);
-    admin_client_destroy(client);
     return code;
 }
 
@@ -529,8 +511,7 @@ static int run_one(int argc, char **argv, bool accepts)
                          : "taskgate definitions show NAME [--source ID] [--kind KIND] [--json]",
         .synopsis = accepts ? "Accepts the definition that the server gives now."
                             : "Shows a definition, and how it differs from the accepted one.",
-        .options = options,
-        .option_count = COUNT_OF(options),
+        COMMAND_OPTIONS(options),
         .insecure = &admin_client_is_insecure,
         .operands_min = 1,
         .operands_max = 1,
@@ -567,20 +548,18 @@ static int definitions_run_list(int argc, char **argv)
         .usage = "taskgate definitions list [--source ID] [--kind KIND] [--state STATE]\n"
                  "                                 [--cursor CURSOR] [--json]",
         .synopsis = "Lists what servers define: accepted, changed, flagged.",
-        .options = options,
-        .option_count = COUNT_OF(options),
+        COMMAND_OPTIONS(options),
         .insecure = &admin_client_is_insecure,
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
         return options_exit_code(outcome);
-    struct admin_client *client = admin_client_create();
+    OWNED_ADMIN_CLIENT(client);
     if (!client)
         return CLI_USAGE;
     int code = fetch(client, &wanted, &answer);
     if (code == CLI_DONE)
         code = listing_print(buffer_str(&answer), wanted.json, definitions_append_list);
-    admin_client_destroy(client);
     return code;
 }
 
@@ -597,9 +576,7 @@ int cli_definitions(int argc, char **argv)
                 "Lists, shows and accepts the tools, prompts and skills that servers define,\n"
                 "over the admin endpoint of a running gateway.\n\n",
         .foot = "\nEach has --json. The variables are those of taskgate tasks.\n",
-        .rows = subcommands,
-        .row_bytes = sizeof *subcommands,
-        .count = COUNT_OF(subcommands),
+        SUBCOMMAND_ROWS(subcommands),
     };
     return subcommands_run(&set, argc, argv);
 }

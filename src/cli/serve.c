@@ -119,8 +119,7 @@ int cli_serve(int argc, char **argv)
                     "stderr, one JSON object a line. SIGHUP reads the configuration again. With\n"
                     "--upstream no configuration is needed: a default one is then made, and the\n"
                     "address of the operators' page is printed.",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
+        COMMAND_OPTIONS(options),
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)

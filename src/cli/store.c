@@ -80,8 +80,7 @@ static int run_migrate(int argc, char **argv)
             "Brings the schema of the store up to this version of taskgate. Each start does that,\n"
             "too, so this is for a role that may create tables where the gateway's own may not.\n"
             "Gateways of the version before go on meanwhile.",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
+        COMMAND_OPTIONS(options),
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
@@ -109,8 +108,7 @@ static int run_accept_timeline(int argc, char **argv)
                     "missing; then this lets them go on with the database as it is. Calls that ran "
                     "when the\n"
                     "commits were lost have ended with an unknown outcome; they are not run again.",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
+        COMMAND_OPTIONS(options),
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
@@ -179,8 +177,7 @@ static int run_copy(int argc, char **argv)
             "Copies a store to another place, such as from a file to PostgreSQL. Stop the gateway\n"
             "before. The place to copy to must be empty: otherwise, and where a gateway still\n"
             "serves one of the files, nothing is done and the exit code is 5.",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
+        COMMAND_OPTIONS(options),
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
@@ -217,9 +214,7 @@ int cli_store(int argc, char **argv)
         .foot =
             "\nExit codes: 1 the database cannot be reached or refuses, 5 it is in use, or not\n"
             "empty.\n",
-        .rows = subcommands,
-        .row_bytes = sizeof *subcommands,
-        .count = sizeof subcommands / sizeof *subcommands,
+        SUBCOMMAND_ROWS(subcommands),
     };
     return subcommands_run(&set, argc, argv);
 }
@@ -257,8 +252,7 @@ int cli_backup(int argc, char **argv)
             "Copies the store to a new FILE with mode 0600, as it is at one moment, while the\n"
             "gateway runs. The copy is an SQLite file, of a PostgreSQL database, too. A file that\n"
             "is there already is not touched.",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
+        COMMAND_OPTIONS(options),
         .operands_min = 1,
         .operands_max = 1,
         .operand_name = "FILE",

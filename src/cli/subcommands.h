@@ -17,6 +17,10 @@ struct subcommands {
     size_t row_bytes, count;
 };
 
+/* In its initializer: the table. */
+#define SUBCOMMAND_ROWS(table)                                                                     \
+    .rows = (table), .row_bytes = sizeof *(table), .count = sizeof(table) / sizeof *(table)
+
 /* Chooses the subcommand that argv[1] names, and returns its row. NULL: --help or --version was
  * answered, or there is no such subcommand, which is said on stderr; then `*code` is the exit
  * code. */

@@ -27,6 +27,7 @@
 
 #include "admin_client.h"
 #include "colour.h"
+#include "listing.h"
 #include "options.h"
 #include "subcommands.h"
 #include "tasks_pages.h"
@@ -199,18 +200,10 @@ static char *build_query(struct admin_client *client, const struct tasks_filters
 
 static int tasks_list_print_page(struct admin_client *client, const struct tasks_filters *filters)
 {
-    OWNED_BUFFER(body);
-    OWNED_BUFFER(text);
     OWNED char *query = build_query(client, filters, filters->state, true);
     OWNED char *path = memory_format("/api/v1/tasks%s%s", *query ? "?" : "", query);
-    struct admin_request request = {.method = "GET", .path = path};
-    int code = admin_client_send(client, &request, &body);
-    if (code == CLI_DONE) {
-        visible_append_json(&text, buffer_str(&body));
-        buffer_append_char(&text, '\n');
-        code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
-    }
-    return code;
+    const struct admin_request request = {.method = "GET", .path = path};
+    return listing_ask(client, &request, true, NULL);
 }
 
 static int tasks_list_read_state(struct tasks_pages *pages, struct admin_client *client,
@@ -351,8 +344,6 @@ static bool tasks_next_decide(struct walk *walk, struct str task, const char *ve
 {
     OWNED_BUFFER(reason);
     OWNED_BUFFER(decision);
-    OWNED_BUFFER(body);
-    OWNED_BUFFER(text);
     OWNED_BUFFER(id);
     json_decode_string(json_member(task, "id"), &id);
     if (asks_reason) {
@@ -370,11 +361,7 @@ static bool tasks_next_decide(struct walk *walk, struct str task, const char *ve
     buffer_append_char(&decision, '}');
     OWNED char *path = memory_format("/api/v1/tasks/%.*s/%s", STR_ARGS(buffer_str(&id)), verb);
     struct admin_request request = {.method = "POST", .path = path, .body = buffer_str(&decision)};
-    int code = admin_client_send(walk->client, &request, &body);
-    if (code == CLI_DONE) {
-        tasks_append_change(&text, buffer_str(&body));
-        terminal_write(&text);
-    }
+    int code = listing_ask(walk->client, &request, false, tasks_append_change);
     long status = admin_client_status(walk->client);
     return code == CLI_DONE || (status != 0 && status != 401);
 }
@@ -622,10 +609,6 @@ struct subcommand {
     } with;
 };
 
-static int tasks_run_list(struct admin_client *client, const struct subcommand *self,
-                          const struct arguments *arguments);
-static int tasks_run_show(struct admin_client *client, const struct subcommand *self,
-                          const struct arguments *arguments);
 static bool tasks_read_file(const char *path, struct buffer *text, struct error *error)
 {
     FILE *file = fopen(path, "re");
@@ -659,49 +642,7 @@ static bool append_file(struct buffer *decision, const char *path)
     return is_good;
 }
 
-static int run_decision(struct admin_client *client, const struct subcommand *self,
-                        const struct arguments *arguments);
-static int run_watch(struct admin_client *client, const struct subcommand *self,
-                     const struct arguments *arguments);
-static int run_result(struct admin_client *client, const struct subcommand *self,
-                      const struct arguments *arguments);
-static int run_next(struct admin_client *client, const struct subcommand *self,
-                    const struct arguments *arguments);
-
-static const struct subcommand subcommands[] = {
-    {{"list", "[FILTERS]", "list tasks, the most urgent ones first"}, tasks_run_list, WITH_FILTERS},
-    {{"next", "", "decide what waits, one by one, by single keys"}, run_next, WITH_NO_OPTION},
-    {{"show", "ID", "show one task with its arguments"}, tasks_run_show, WITH_ID},
-    {{"result", "ID [--wait D]", "print the result of the call"}, run_result, WITH_WAIT},
-    {{"approve", "ID [OPTIONS]", "vote for the call; the last vote lets it run"},
-     run_decision,
-     WITH_APPROVAL},
-    {{"reject", "ID [OPTIONS]", "refuse the call; the agent gets the reason"},
-     run_decision,
-     WITH_REJECTION},
-    {{"withdraw", "ID [--reason TEXT]", "take your vote back"}, run_decision, WITH_DECISION},
-    {{"cancel", "ID [--reason TEXT]", "cancel a task that has not ended"},
-     run_decision,
-     WITH_DECISION},
-    {{"watch", "", "print changes as they happen"}, run_watch, WITH_NOTHING},
-};
-
 /* ---- the subcommands ---- */
-
-static int print_json(const struct buffer *body)
-{
-    OWNED_BUFFER(text);
-    visible_append_json(&text, buffer_str(body));
-    buffer_append_char(&text, '\n');
-    return terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
-}
-
-static int print_text(struct buffer *text)
-{
-    bool written = terminal_write(text);
-    buffer_finish(text);
-    return written ? CLI_DONE : CLI_FAILURE;
-}
 
 static int tasks_run_list(struct admin_client *client, const struct subcommand *self,
                           const struct arguments *arguments)
@@ -724,22 +665,20 @@ static int tasks_run_show(struct admin_client *client, const struct subcommand *
                           const struct arguments *arguments)
 {
     (void)self;
-    struct buffer text;
     OWNED_BUFFER(body);
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     OWNED char *id = admin_client_encode(client, arguments->id);
     OWNED char *path = memory_format("/api/v1/tasks/%s", id);
-    struct admin_request request = {.method = "GET", .path = path};
+    const struct admin_request request = {.method = "GET", .path = path};
     int code = admin_client_send(client, &request, &body);
-    if (code == CLI_DONE && arguments->json) {
-        code = print_json(&body);
-    } else if (code == CLI_DONE) {
-        tasks_append_details(&text, buffer_str(&body));
-        code = tasks_append_outcome(&text, client, arguments->id, buffer_str(&body));
-        int printed = print_text(&text);
-        code = code == CLI_DONE ? printed : code;
-    }
-    return code;
+    if (code != CLI_DONE)
+        return code;
+    if (arguments->json)
+        return listing_print(buffer_str(&body), true, NULL);
+    tasks_append_details(&text, buffer_str(&body));
+    code = tasks_append_outcome(&text, client, arguments->id, buffer_str(&body));
+    bool written = terminal_write(&text);
+    return code == CLI_DONE && !written ? CLI_FAILURE : code;
 }
 
 /* The endpoint judges the duration and the number. */
@@ -766,10 +705,7 @@ static bool tasks_append_grant(struct buffer *decision, const struct arguments *
 static int run_decision(struct admin_client *client, const struct subcommand *self,
                         const struct arguments *arguments)
 {
-    struct buffer text;
     OWNED_BUFFER(decision);
-    OWNED_BUFFER(body);
-    buffer_init(&text);
     buffer_append(&decision, STR("{"));
     if (arguments->reason)
         json_add_text(&decision, "reason", arguments->reason);
@@ -789,14 +725,7 @@ static int run_decision(struct admin_client *client, const struct subcommand *se
     OWNED char *id = admin_client_encode(client, arguments->id);
     OWNED char *path = memory_format("/api/v1/tasks/%s/%s", id, self->text.name);
     struct admin_request request = {.method = "POST", .path = path, .body = buffer_str(&decision)};
-    code = admin_client_send(client, &request, &body);
-    if (code == CLI_DONE && arguments->json) {
-        code = print_json(&body);
-    } else if (code == CLI_DONE) {
-        tasks_append_change(&text, buffer_str(&body));
-        code = print_text(&text);
-    }
-    return code;
+    return listing_ask(client, &request, arguments->json, tasks_append_change);
 }
 
 static int run_watch(struct admin_client *client, const struct subcommand *self,
@@ -816,7 +745,25 @@ static int run_result(struct admin_client *client, const struct subcommand *self
     return tasks_result(client, arguments->id, wait_ms, arguments->json);
 }
 
-/* ---- finding and reading ---- */
+/* ---- which one ---- */
+
+static const struct subcommand subcommands[] = {
+    {{"list", "[FILTERS]", "list tasks, the most urgent ones first"}, tasks_run_list, WITH_FILTERS},
+    {{"next", "", "decide what waits, one by one, by single keys"}, run_next, WITH_NO_OPTION},
+    {{"show", "ID", "show one task with its arguments"}, tasks_run_show, WITH_ID},
+    {{"result", "ID [--wait D]", "print the result of the call"}, run_result, WITH_WAIT},
+    {{"approve", "ID [OPTIONS]", "vote for the call; the last vote lets it run"},
+     run_decision,
+     WITH_APPROVAL},
+    {{"reject", "ID [OPTIONS]", "refuse the call; the agent gets the reason"},
+     run_decision,
+     WITH_REJECTION},
+    {{"withdraw", "ID [--reason TEXT]", "take your vote back"}, run_decision, WITH_DECISION},
+    {{"cancel", "ID [--reason TEXT]", "cancel a task that has not ended"},
+     run_decision,
+     WITH_DECISION},
+    {{"watch", "", "print changes as they happen"}, run_watch, WITH_NOTHING},
+};
 
 /* An id may be cut to what begins no other. */
 static int run_with_id(struct admin_client *client, const struct subcommand *self,
@@ -831,91 +778,70 @@ static int run_with_id(struct admin_client *client, const struct subcommand *sel
     return code;
 }
 
-static int read_and_run(const struct subcommand *self, int argc, char **argv,
-                        struct arguments *arguments, const struct option *options,
-                        size_t option_count)
+static int tasks_run_subcommand(const struct subcommand *self, int argc, char **argv)
 {
+    struct arguments arguments = {0};
+    struct tasks_confirmation *confirmation = &arguments.confirmation;
+    enum {
+        FILTERS = 1U << WITH_FILTERS,
+        DECISION = 1U << WITH_DECISION,
+        REJECTION = 1U << WITH_REJECTION,
+        APPROVAL = 1U << WITH_APPROVAL,
+        WAIT = 1U << WITH_WAIT,
+        NOT_NEXT = ~(1U << WITH_NO_OPTION),
+    };
+    const struct shared_option options[] = {
+        {{"state", "STATE", "only tasks in this state (or several: pending,approved)",
+          &arguments.state, NULL},
+         FILTERS},
+        {{"source", "ID", "only tasks of this server", &arguments.source, NULL}, FILTERS},
+        {{"tool", "NAME", "only tasks of this tool", &arguments.tool, NULL}, FILTERS},
+        {{"limit", "N", "at most N tasks, 1 to 100 (20)", &arguments.limit, NULL}, FILTERS},
+        {{"cursor", "CURSOR", "continue the last list", &arguments.cursor, NULL}, FILTERS},
+        {{"reason", "TEXT", "stored with the decision", &arguments.reason, NULL},
+         DECISION | REJECTION | APPROVAL},
+        {{"digest", "HEX", "only if the request has this digest", &confirmation->digest, NULL},
+         REJECTION | APPROVAL},
+        {{"typed", "TEXT", "the value that an approval of high risk needs", &confirmation->typed,
+          NULL},
+         APPROVAL},
+        {{"yes", NULL, "do not ask on a terminal", NULL, &confirmation->yes}, REJECTION | APPROVAL},
+        {{"emergency", NULL, "decide alone; needs --reason", NULL, &arguments.emergency}, APPROVAL},
+        {{"grant-for", "DURATION", "let the same call run again, so long, such as 1h",
+          &arguments.grant_for, NULL},
+         APPROVAL},
+        {{"grant-calls", "N", "and so often", &arguments.grant_calls, NULL}, APPROVAL},
+        {{"arguments", "FILE", "run the call with the JSON object in this file", &arguments.file,
+          NULL},
+         APPROVAL},
+        {{"wait", "DURATION", "wait at most so long, such as 30s", &arguments.wait, NULL}, WAIT},
+        {{"json", NULL, "print JSON", NULL, &arguments.json}, NOT_NEXT},
+    };
+    enum { OPTION_COUNT = sizeof options / sizeof *options };
+    struct option own[OPTION_COUNT];
     bool has_id = self->with > WITH_FILTERS;
-    char *usage = memory_format("taskgate tasks %s %s%s%s", self->text.name, self->text.operands,
-                                *self->text.operands ? " " : "",
-                                self->with == WITH_NO_OPTION ? "" : "[--json]");
-    char *synopsis =
+    OWNED char *usage = memory_format("taskgate tasks %s %s%s%s", self->text.name,
+                                      self->text.operands, *self->text.operands ? " " : "",
+                                      self->with == WITH_NO_OPTION ? "" : "[--json]");
+    OWNED char *synopsis =
         memory_format("%c%s.", toupper((unsigned char)*self->text.help), self->text.help + 1);
     const struct command command = {
         .usage = usage,
         .synopsis = synopsis,
-        .options = options,
-        .option_count = option_count,
+        .options = own,
+        .option_count = options_choose(options, OPTION_COUNT, 1U << self->with, own),
         .insecure = &admin_client_is_insecure,
         .operands_min = has_id,
         .operands_max = has_id,
         .operand_name = "ID",
     };
-    enum options_outcome outcome = options_read(&command, argc, argv, &arguments->id);
-    free(synopsis);
-    free(usage);
+    enum options_outcome outcome = options_read(&command, argc, argv, &arguments.id);
     if (outcome != OPTIONS_READ)
         return options_exit_code(outcome);
-    if (has_id && !*arguments->id)
+    if (has_id && !*arguments.id)
         return options_complain("the task's ID is empty");
-    struct admin_client *client = admin_client_create();
-    int code = client ? run_with_id(client, self, arguments) : CLI_USAGE;
-    admin_client_destroy(client);
-    return code;
-}
-
-static int tasks_run_subcommand(const struct subcommand *self, int argc, char **argv)
-{
-    struct arguments arguments = {0};
-    const struct option json = {"json", NULL, "print JSON", NULL, &arguments.json};
-    const struct option filters[] = {
-        {"state", "STATE", "only tasks in this state (or several: pending,approved)",
-         &arguments.state, NULL},
-        {"source", "ID", "only tasks of this server", &arguments.source, NULL},
-        {"tool", "NAME", "only tasks of this tool", &arguments.tool, NULL},
-        {"limit", "N", "at most N tasks, 1 to 100 (20)", &arguments.limit, NULL},
-        {"cursor", "CURSOR", "continue the last list", &arguments.cursor, NULL},
-        json,
-    };
-    const struct option reason = {"reason", "TEXT", "stored with the decision", &arguments.reason,
-                                  NULL};
-    const struct option digest = {"digest", "HEX", "only if the request has this digest",
-                                  &arguments.confirmation.digest, NULL};
-    const struct option yes = {"yes", NULL, "do not ask on a terminal", NULL,
-                               &arguments.confirmation.yes};
-    const struct option decision[] = {reason, json};
-    const struct option rejection[] = {reason, digest, yes, json};
-    const struct option approval[] = {
-        reason,
-        digest,
-        {"typed", "TEXT", "the value that an approval of high risk needs",
-         &arguments.confirmation.typed, NULL},
-        yes,
-        {"emergency", NULL, "decide alone; needs --reason", NULL, &arguments.emergency},
-        {"grant-for", "DURATION", "let the same call run again, so long, such as 1h",
-         &arguments.grant_for, NULL},
-        {"grant-calls", "N", "and so often", &arguments.grant_calls, NULL},
-        {"arguments", "FILE", "run the call with the JSON object in this file", &arguments.file,
-         NULL},
-        json,
-    };
-    const struct option wait[] = {
-        {"wait", "DURATION", "wait at most so long, such as 30s", &arguments.wait, NULL}, json};
-    const struct {
-        const struct option *options;
-        size_t count;
-    } sets[] = {
-        [WITH_NO_OPTION] = {NULL, 0},
-        [WITH_NOTHING] = {&json, 1},
-        [WITH_ID] = {&json, 1},
-        [WITH_FILTERS] = {filters, sizeof filters / sizeof *filters},
-        [WITH_DECISION] = {decision, sizeof decision / sizeof *decision},
-        [WITH_REJECTION] = {rejection, sizeof rejection / sizeof *rejection},
-        [WITH_APPROVAL] = {approval, sizeof approval / sizeof *approval},
-        [WITH_WAIT] = {wait, sizeof wait / sizeof *wait},
-    };
-    return read_and_run(self, argc, argv, &arguments, sets[self->with].options,
-                        sets[self->with].count);
+    OWNED_ADMIN_CLIENT(client);
+    return client ? run_with_id(client, self, &arguments) : CLI_USAGE;
 }
 
 int cli_tasks(int argc, char **argv)
@@ -931,9 +857,7 @@ int cli_tasks(int argc, char **argv)
                 "  THOUGHTGATE_ADMIN_TOKEN\n"
                 "  TASKGATE_CA                for https: the authority to believe, a file\n"
                 "  TASKGATE_CERT, TASKGATE_KEY  the certificate to show, files\n",
-        .rows = subcommands,
-        .row_bytes = sizeof *subcommands,
-        .count = sizeof subcommands / sizeof *subcommands,
+        SUBCOMMAND_ROWS(subcommands),
     };
     int code;
     const struct subcommand *chosen = subcommands_choose(&set, argc, argv, &code);

@@ -112,8 +112,7 @@ int cli_version(int argc, char **argv)
         .synopsis =
             "Prints the version; with --json also the commit, the architecture, the compiler, and\n"
             "the versions of the libraries that are loaded.",
-        .options = options,
-        .option_count = 1,
+        COMMAND_OPTIONS(options),
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     return outcome == OPTIONS_READ ? version_show(json) : options_exit_code(outcome);
