@@ -50,9 +50,9 @@ export function methods(table, homes) {
 
 /** [{request, file}] of the operators' API. */
 export function routes(source, homes) {
-  const rows = [...source.matchAll(/^(?: {4}\{"(\w+)", "([^"]+)", (\w+),|ROUTE\("(\w+)", +"([^"]+)",.* (\w+)\)$)/gm)];
+  const rows = [...source.matchAll(/^(?:OPEN_)?ROUTE\("(\w+)", +"([^"]+)",.* (\w+)\)$/gm)];
   if (rows.length === 0) throw new Error('the table of routes cannot be read');
-  return rows.map((row) => row.slice(1).filter(Boolean)).map(([method, at, handler]) => ({ request: `${method} ${at}`, file: homeOf(homes, handler) }));
+  return rows.map(([, method, at, handler]) => ({ request: `${method} ${at}`, file: homeOf(homes, handler) }));
 }
 
 const table = (head, rows) => [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
@@ -61,7 +61,7 @@ export function lists(root = HERE) {
   const text = (name) => fs.readFileSync(path.join(root, name), 'utf8');
   const homes = new Map(['methods/', 'client/'].flatMap((room) => [...definitions(root, `gateway/${room}`, room)]));
   const ofMethods = methods(['method', 'extension'].map((name) => text(`include/taskgate/mcp/${name}_table.h`)).join(''), homes);
-  const ofRoutes = routes(text('src/admin/router.c') + text('src/admin/routes_table.h'), definitions(root, 'admin'));
+  const ofRoutes = routes(text('src/admin/routes_table.h'), definitions(root, 'admin'));
   return [
     'Methods, in `src/gateway/`:',
     table(['Method', '2025-11-25', '2026-07-28'], ofMethods.map(({ name, legacy, modern }) => [`\`${name}\``, legacy, modern])),

@@ -14,7 +14,6 @@
 #include "body.h"
 #include "decision_body.h"
 #include "pending_reply.h"
-#include "query.h"
 #include "reply.h"
 
 #define SHORTEST_MS INT64_C(60000)
@@ -54,16 +53,7 @@ static void blocks_answer_list(void *context, const struct store_reply *reply)
 
 void blocks_list(const struct request *request)
 {
-    struct query_lasting query = {.what = "blocks"};
-    struct error error = {""};
-    if (!query_parse_lasting(&query, http_query(request->exchange), &error)) {
-        reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
-        return;
-    }
-    struct pending_reply *pending = pending_reply_create(request);
-    store_block_list(request->admin->store, query.in_force_only, query.before_sequence,
-                     (size_t)query.limit,
-                     (struct store_call){request->admin->loop, blocks_answer_list, pending});
+    pending_reply_list(request, "blocks", store_block_list, blocks_answer_list);
 }
 
 /* ---- making and lifting ---- */

@@ -11,7 +11,6 @@
 #include "decision_body.h"
 #include "grant_json.h"
 #include "pending_reply.h"
-#include "query.h"
 #include "reply.h"
 
 /* ---- the list ---- */
@@ -30,16 +29,7 @@ static void grants_answer_list(void *context, const struct store_reply *reply)
 
 void grants_list(const struct request *request)
 {
-    struct query_lasting query = {.what = "grants"};
-    struct error error = {""};
-    if (!query_parse_lasting(&query, http_query(request->exchange), &error)) {
-        reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
-        return;
-    }
-    struct pending_reply *pending = pending_reply_create(request);
-    store_grant_list(request->admin->store, query.in_force_only, query.before_sequence,
-                     (size_t)query.limit,
-                     (struct store_call){request->admin->loop, grants_answer_list, pending});
+    pending_reply_list(request, "grants", store_grant_list, grants_answer_list);
 }
 
 /* ---- revoking ---- */

@@ -73,8 +73,9 @@ static const struct {
     [INBOX_BY_RISK] = {"risk", 'r'},
 };
 
-static bool parse_order(struct inbox_query *query, struct str value, struct error *error)
+static bool parse_order(void *context, struct str value, struct error *error)
 {
+    struct inbox_query *query = context;
     for (enum inbox_order order = 0; order < INBOX_ORDER_COUNT; order++) {
         if (!str_equal(value, str_from(orders[order].name)))
             continue;
@@ -84,23 +85,25 @@ static bool parse_order(struct inbox_query *query, struct str value, struct erro
     return error_set(error, "sort must be expiry, age or risk");
 }
 
-static bool parse_risk(struct inbox_query *query, struct str value, struct error *error)
+static bool parse_risk(void *context, struct str value, struct error *error)
 {
+    struct inbox_query *query = context;
     query->risk = value;
     return str_equal(value, STR("low")) || str_equal(value, STR("medium")) ||
            str_equal(value, STR("high")) || error_set(error, "risk must be low, medium or high");
 }
 
-static bool inbox_query_parse_mine(struct inbox_query *query, struct str value, struct error *error)
+static bool inbox_query_parse_mine(void *context, struct str value, struct error *error)
 {
+    struct inbox_query *query = context;
     query->is_mine = str_equal(value, STR("true"));
     return query->is_mine || str_equal(value, STR("false")) ||
            error_set(error, "mine must be true or false");
 }
 
-static bool inbox_query_parse_limit(struct inbox_query *query, struct str value,
-                                    struct error *error)
+static bool inbox_query_parse_limit(void *context, struct str value, struct error *error)
 {
+    struct inbox_query *query = context;
     return query_read_limit(value, LIMIT_MAX, &query->limit, error);
 }
 
@@ -111,9 +114,9 @@ static void inbox_cursor(const struct inbox_place *place, char cursor[INBOX_CURS
 }
 
 /* Its order is compared with `sort` when all parameters are read. */
-static bool inbox_query_parse_cursor(struct inbox_query *query, struct str value,
-                                     struct error *error)
+static bool inbox_query_parse_cursor(void *context, struct str value, struct error *error)
 {
+    struct inbox_query *query = context;
     struct inbox_place *place = &query->behind;
     char canonical[INBOX_CURSOR_BYTES];
     struct str key, id;
@@ -134,12 +137,7 @@ static bool inbox_query_parse_cursor(struct inbox_query *query, struct str value
     return error_set(error, "cursor does not come from the inbox");
 }
 
-/* A text is taken as it is. */
-static const struct {
-    const char *name;
-    size_t text; /* its place, without `parse` */
-    bool (*parse)(struct inbox_query *query, struct str value, struct error *error);
-} parameters[] = {
+static const struct query_parameter parameters[] = {
     {"source", offsetof(struct inbox_query, source), NULL},
     {"tool", offsetof(struct inbox_query, tool), NULL},
     {"workflow", offsetof(struct inbox_query, workflow), NULL},
@@ -152,33 +150,12 @@ static const struct {
     {"limit", 0, inbox_query_parse_limit},
     {"cursor", 0, inbox_query_parse_cursor},
 };
-
-struct reading {
-    struct inbox_query *query;
+static const struct query_parameters of_inbox = {
+    "the inbox",
+    "source, tool, workflow, principal, risk, q, mine, stack, sort, limit and cursor",
+    parameters,
+    sizeof parameters / sizeof *parameters,
 };
-
-static bool inbox_query_parse_parameter(void *context, struct str name, struct str raw,
-                                        struct error *error)
-{
-    const struct reading *reading = context;
-    struct inbox_query *query = reading->query;
-    size_t start = query->decoded.length;
-    if (!query_decode(&query->decoded, raw))
-        return error_set(error, "the query is not well encoded");
-    struct str value = str_slice(query->decoded.bytes + start, query->decoded.length - start);
-    for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
-        if (!str_equal(name, str_from(parameters[i].name)))
-            continue;
-        if (parameters[i].parse)
-            return parameters[i].parse(query, value, error);
-        *(struct str *)(void *)((char *)query + parameters[i].text) = value;
-        return true;
-    }
-    return error_set(error,
-                     "\"%.*s\" is not a parameter of the inbox; there are source, tool, workflow, "
-                     "principal, risk, q, mine, stack, sort, limit and cursor",
-                     STR_ARGS(name));
-}
 
 /* Reads "tool=delete&sort=age". false with `error` for what is unknown or ill-formed. Always call
  * inbox_query_finish() afterwards. */
@@ -186,9 +163,7 @@ static bool inbox_query_parse(struct inbox_query *query, struct str text, struct
 {
     *query = (struct inbox_query){.limit = LIMIT_MAX};
     buffer_init(&query->decoded);
-    /* Decoding only shortens: reserved once, the buffer never moves under the values. */
-    buffer_reserve(&query->decoded, text.length);
-    if (!query_each(text, inbox_query_parse_parameter, &(struct reading){query}, error))
+    if (!query_parse_parameters(&of_inbox, query, &query->decoded, text, error))
         return false;
     return !*query->behind.id || query->behind.order == query->order ||
            error_set(error, "cursor comes from another order; repeat its sort");

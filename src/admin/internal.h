@@ -75,34 +75,10 @@ typedef void (*request_handler)(const struct request *request);
 void router_handle(struct http_exchange *exchange, void *admin);
 
 /* ---- one handler per route, each in the file of its name ---- */
-void probes_health(const struct request *request);
-void probes_ready(const struct request *request);
-void idle_wait(const struct request *request);
-void probes_metrics(const struct request *request);
-void page_serve(const struct request *request);
+#define ROUTE(method, path, viewer, approver, caller, auditor, handler)                            \
+    void handler(const struct request *request);
+#define OPEN_ROUTE(method, path, any_host, handler) void handler(const struct request *request);
+#include "routes_table.h"
+#undef ROUTE
+#undef OPEN_ROUTE
 bool page_has(struct str path); /* whether a file of the page is served at `path` */
-void sign_in_begin(const struct request *request);
-void sign_in_return(const struct request *request);
-void sign_in_describe(const struct request *request);
-void sign_out(const struct request *request);
-void whoami_get(const struct request *request);
-void audit_list(const struct request *request);
-void inbox_list(const struct request *request);
-void tasks_list(const struct request *request);
-void tasks_get(const struct request *request);
-void decisions_approve(const struct request *request);
-void decisions_reject(const struct request *request);
-void decisions_withdraw(const struct request *request);
-void decisions_many(const struct request *request);
-void definitions_list(const struct request *request);
-void definitions_accept(const struct request *request);
-void blocks_list(const struct request *request);
-void blocks_create(const struct request *request);
-void blocks_lift(const struct request *request);
-void grants_list(const struct request *request);
-void grants_revoke(const struct request *request);
-void cancel_task(const struct request *request);
-void events_open(const struct request *request);
-void calls_create(const struct request *request);
-void slack_interactions_take(const struct request *request);
-void results_get(const struct request *request);

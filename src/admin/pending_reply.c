@@ -144,3 +144,17 @@ void pending_reply_with_page(struct pending_reply *pending, const struct store_r
         pending_reply_with_task(exchange, reply, pending);
     pending_reply_destroy(pending);
 }
+
+void pending_reply_list(const struct request *request, const char *what,
+                        void (*list)(struct store *store, bool in_force_only,
+                                     int64_t before_sequence, size_t limit, struct store_call call),
+                        store_callback answer)
+{
+    struct query_lasting query = {.what = what};
+    struct error error = {""};
+    if (query_parse_lasting(&query, http_query(request->exchange), &error))
+        list(request->admin->store, query.in_force_only, query.before_sequence, (size_t)query.limit,
+             (struct store_call){request->admin->loop, answer, pending_reply_create(request)});
+    else
+        reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
+}

@@ -68,3 +68,8 @@ struct pending_page {
  * and destroys `pending`. */
 void pending_reply_with_page(struct pending_reply *pending, const struct store_reply *reply,
                              const struct pending_page *page);
+/* Asks for a page of what lasts for a while, and is named so; or answers a query that is wrong. */
+void pending_reply_list(const struct request *request, const char *what,
+                        void (*list)(struct store *store, bool in_force_only,
+                                     int64_t before_sequence, size_t limit, struct store_call call),
+                        store_callback answer);

@@ -2,16 +2,26 @@
 #include "query.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "taskgate/core/assert.h"
+#include "taskgate/core/magic.h"
 
 #define LIMIT_DEFAULT 20
 #define LIMIT_MAX 100
 #define CREATION_PREFIX "c"
 #define DEADLINE_PREFIX "d"
 
-static bool parse_states(struct task_list_query *query, struct str value, struct error *error)
+static struct task_list_query *query_from(void *context)
 {
+    return MAGIC_CAST(struct task_list_query, TASK_LIST_QUERY_MAGIC, context);
+}
+
+static bool parse_states(void *context, struct str value, struct error *error)
+{
+    struct task_list_query *query = query_from(context);
     while (value.length > 0) {
         struct str name;
         enum task_state state;
@@ -23,22 +33,9 @@ static bool parse_states(struct task_list_query *query, struct str value, struct
     return true;
 }
 
-static bool parse_source(struct task_list_query *query, struct str value, struct error *error)
+static bool query_parse_limit(void *context, struct str value, struct error *error)
 {
-    (void)error;
-    query->filter.source = value;
-    return true;
-}
-
-static bool parse_tool(struct task_list_query *query, struct str value, struct error *error)
-{
-    (void)error;
-    query->filter.tool = value;
-    return true;
-}
-
-static bool query_parse_limit(struct task_list_query *query, struct str value, struct error *error)
-{
+    struct task_list_query *query = query_from(context);
     uint64_t limit;
     if (!str_to_u64(value, &limit) || limit < 1 || limit > LIMIT_MAX)
         return error_set(error, "limit must be a number from 1 to %d", LIMIT_MAX);
@@ -46,43 +43,17 @@ static bool query_parse_limit(struct task_list_query *query, struct str value, s
     return true;
 }
 
-static bool parse_workflow(struct task_list_query *query, struct str value, struct error *error)
+static bool query_parse_mine(void *context, struct str value, struct error *error)
 {
-    (void)error;
-    query->filter.workflow = value;
-    return true;
-}
-
-static bool parse_principal(struct task_list_query *query, struct str value, struct error *error)
-{
-    (void)error;
-    query->filter.principal = value;
-    return true;
-}
-
-static bool parse_text(struct task_list_query *query, struct str value, struct error *error)
-{
-    (void)error;
-    query->text = value;
-    return true;
-}
-
-static bool parse_digest(struct task_list_query *query, struct str value, struct error *error)
-{
-    (void)error;
-    query->digest = value;
-    return true;
-}
-
-static bool query_parse_mine(struct task_list_query *query, struct str value, struct error *error)
-{
+    struct task_list_query *query = query_from(context);
     query->is_mine = str_equal(value, STR("true"));
     return query->is_mine || str_equal(value, STR("false")) ||
            error_set(error, "mine must be true or false");
 }
 
-static bool parse_sort(struct task_list_query *query, struct str value, struct error *error)
+static bool parse_sort(void *context, struct str value, struct error *error)
 {
+    struct task_list_query *query = query_from(context);
     bool is_by_deadline = str_equal(value, STR("decideBy"));
     query->filter.order = is_by_deadline ? STORE_BY_DECIDE_BY : STORE_BY_CREATION;
     return is_by_deadline || str_equal(value, STR("created")) ||
@@ -142,8 +113,9 @@ static bool query_read_cursor(struct str value, struct query_place *place, struc
 }
 
 /* Its order is compared with `sort` when all parameters are read. */
-static bool query_parse_cursor(struct task_list_query *query, struct str value, struct error *error)
+static bool query_parse_cursor(void *context, struct str value, struct error *error)
 {
+    struct task_list_query *query = query_from(context);
     struct query_place place;
     if (!query_read_cursor(value, &place, error))
         return false;
@@ -153,18 +125,25 @@ static bool query_parse_cursor(struct task_list_query *query, struct str value, 
     return true;
 }
 
-static const struct {
-    const char *name;
-    bool (*parse)(struct task_list_query *query, struct str value, struct error *error);
-} parameters[] = {
-    {"state", parse_states},        {"source", parse_source},
-    {"tool", parse_tool},           {"limit", query_parse_limit},
-    {"cursor", query_parse_cursor}, {"workflow", parse_workflow},
-    {"principal", parse_principal}, {"q", parse_text},
-    {"digest", parse_digest},       {"mine", query_parse_mine},
-    {"sort", parse_sort},
+static const struct query_parameter task_parameters[] = {
+    {"state", 0, parse_states},
+    {"source", offsetof(struct task_list_query, filter.source), NULL},
+    {"tool", offsetof(struct task_list_query, filter.tool), NULL},
+    {"limit", 0, query_parse_limit},
+    {"cursor", 0, query_parse_cursor},
+    {"workflow", offsetof(struct task_list_query, filter.workflow), NULL},
+    {"principal", offsetof(struct task_list_query, filter.principal), NULL},
+    {"q", offsetof(struct task_list_query, text), NULL},
+    {"digest", offsetof(struct task_list_query, digest), NULL},
+    {"mine", 0, query_parse_mine},
+    {"sort", 0, parse_sort},
 };
-#define PARAMETER_COUNT (sizeof parameters / sizeof *parameters)
+static const struct query_parameters of_tasks = {
+    "this list",
+    "state, source, tool, workflow, principal, digest, q, mine, sort, limit and cursor",
+    task_parameters,
+    sizeof task_parameters / sizeof *task_parameters,
+};
 
 bool query_decode(struct buffer *out, struct str text)
 {
@@ -185,15 +164,25 @@ bool query_decode(struct buffer *out, struct str text)
     return true;
 }
 
+bool query_next(struct str *text, struct str *key, struct str *raw)
+{
+    struct str parameter = STR_EMPTY;
+    while (parameter.length == 0) {
+        if (text->length == 0)
+            return false;
+        str_cut(*text, '&', &parameter, text);
+    }
+    str_cut(parameter, '=', key, raw);
+    return true;
+}
+
 bool query_each(struct str text,
                 bool (*read)(void *context, struct str key, struct str raw, struct error *error),
                 void *context, struct error *error)
 {
-    while (text.length > 0) {
-        struct str parameter, key, raw;
-        str_cut(text, '&', &parameter, &text);
-        str_cut(parameter, '=', &key, &raw);
-        if (parameter.length > 0 && !read(context, key, raw, error))
+    struct str key, raw;
+    while (query_next(&text, &key, &raw)) {
+        if (!read(context, key, raw, error))
             return false;
     }
     return true;
@@ -202,12 +191,8 @@ bool query_each(struct str text,
 bool query_parse_single(struct buffer *value, struct str text, const char *name,
                         struct error *error)
 {
-    while (text.length > 0) {
-        struct str parameter, key, raw;
-        str_cut(text, '&', &parameter, &text);
-        str_cut(parameter, '=', &key, &raw);
-        if (parameter.length == 0)
-            continue;
+    struct str key, raw;
+    while (query_next(&text, &key, &raw)) {
         if (!str_equal(key, str_from(name)))
             return error_set(error, "\"%.*s\" is not a parameter here; there is %s", STR_ARGS(key),
                              name);
@@ -221,13 +206,43 @@ bool query_parse_single(struct buffer *value, struct str text, const char *name,
 bool query_read(struct buffer *value, struct str text, const char *name)
 {
     size_t count = 0;
-    while (text.length > 0) {
-        struct str parameter, key, raw;
-        str_cut(text, '&', &parameter, &text);
-        str_cut(parameter, '=', &key, &raw);
-        if (!str_equal(key, str_from(name)))
+    struct str key, raw;
+    while (query_next(&text, &key, &raw)) {
+        if (str_equal(key, str_from(name)) && (count++ > 0 || !query_decode(value, raw)))
+            return false;
+    }
+    return true;
+}
+
+static bool query_parse_parameter(const struct query_parameters *parameters, void *query,
+                                  struct str name, struct str value, struct error *error)
+{
+    for (size_t i = 0; i < parameters->count; i++) {
+        const struct query_parameter *row = &parameters->rows[i];
+        if (!str_equal(name, str_from(row->name)))
             continue;
-        if (count++ > 0 || !query_decode(value, raw))
+        if (row->parse)
+            return row->parse(query, value, error);
+        *(struct str *)(void *)((char *)query + row->text) = value;
+        return true;
+    }
+    return error_set(error, "\"%.*s\" is not a parameter of %s; there are %s", STR_ARGS(name),
+                     parameters->what, parameters->known);
+}
+
+bool query_parse_parameters(const struct query_parameters *parameters, void *query,
+                            struct buffer *decoded, struct str text, struct error *error)
+{
+    struct str name, raw;
+    ASSERT_NUMBERS(decoded->length, ==, 0);
+    /* Decoding only shortens: reserved once, the buffer never moves under the values. */
+    buffer_reserve(decoded, text.length);
+    while (query_next(&text, &name, &raw)) {
+        size_t start = decoded->length;
+        if (!query_decode(decoded, raw))
+            return error_set(error, "the query is not well encoded");
+        struct str value = str_slice(decoded->bytes + start, decoded->length - start);
+        if (!query_parse_parameter(parameters, query, name, value, error))
             return false;
     }
     return true;
@@ -246,38 +261,15 @@ void query_encode(struct buffer *out, struct str text)
     }
 }
 
-static bool query_parse_parameter(struct task_list_query *query, struct str name, struct str raw,
-                                  struct error *error)
-{
-    size_t start = query->decoded.length;
-    if (!query_decode(&query->decoded, raw))
-        return error_set(error, "the query is not well encoded");
-    struct str value = str_slice(query->decoded.bytes + start, query->decoded.length - start);
-    for (size_t i = 0; i < PARAMETER_COUNT; i++) {
-        if (str_equal(name, str_from(parameters[i].name)))
-            return parameters[i].parse(query, value, error);
-    }
-    return error_set(error,
-                     "\"%.*s\" is not a parameter of this list; there are state, source, tool, "
-                     "workflow, principal, digest, q, mine, sort, limit and cursor",
-                     STR_ARGS(name));
-}
-
 bool query_parse(struct task_list_query *query, struct str text, struct error *error)
 {
-    *query = (struct task_list_query){.filter = {.limit = LIMIT_DEFAULT,
+    *query = (struct task_list_query){.magic = TASK_LIST_QUERY_MAGIC,
+                                      .filter = {.limit = LIMIT_DEFAULT,
                                                  .most_argument_bytes = SIZE_MAX,
                                                  .most_bytes = QUERY_PAGE_BYTES_MAX}};
     buffer_init(&query->decoded);
-    /* Decoding only shortens: reserved once, the buffer never moves under the values. */
-    buffer_reserve(&query->decoded, text.length);
-    while (text.length > 0) {
-        struct str parameter, name, raw;
-        str_cut(text, '&', &parameter, &text);
-        str_cut(parameter, '=', &name, &raw);
-        if (parameter.length > 0 && !query_parse_parameter(query, name, raw, error))
-            return false;
-    }
+    if (!query_parse_parameters(&of_tasks, query, &query->decoded, text, error))
+        return false;
     return query->filter.behind_sequence == 0 || query->cursor_order == query->filter.order ||
            error_set(error, "cursor comes from a list in another order; repeat its sort");
 }

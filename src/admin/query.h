@@ -9,6 +9,7 @@
 #define QUERY_PAGE_BYTES_MAX ((size_t)4 * 1024 * 1024)
 
 struct task_list_query {
+    uint32_t magic;                 /* TASK_LIST_QUERY_MAGIC, once it is being read */
     struct store_task_query filter; /* its texts point into `decoded`, as those below */
     struct str text;                /* q: part of what operators see of the task; empty: any */
     struct str digest;              /* of the group of equal calls; empty: any */
@@ -16,7 +17,10 @@ struct task_list_query {
     bool is_mine; /* those alone that wait for a vote of the asker */
     struct buffer decoded;
 };
+#define TASK_LIST_QUERY_MAGIC 0x7a5c11e0
 
+/* Takes the next parameter of a query off `text`, its value as it stands there; false: none. */
+bool query_next(struct str *text, struct str *key, struct str *raw);
 /* Hands each parameter of a query to `read`, its value as it stands there, until that returns
  * false. */
 bool query_each(struct str text,
@@ -27,6 +31,22 @@ bool query_each(struct str text,
  * is not there. false with `error` for any other parameter. */
 bool query_parse_single(struct buffer *value, struct str text, const char *name,
                         struct error *error);
+
+/* A parameter of a query whose values are kept decoded. */
+struct query_parameter {
+    const char *name;
+    size_t text; /* the place of a value that is taken as it is, without `parse` */
+    bool (*parse)(void *query, struct str value, struct error *error);
+};
+struct query_parameters {
+    const char *what, *known; /* "this list", "state, source and tool": for an unknown one */
+    const struct query_parameter *rows;
+    size_t count;
+};
+/* Reads them into `query`; the values point into `decoded`, which is empty. false with `error` for
+ * what is unknown or ill-formed. */
+bool query_parse_parameters(const struct query_parameters *parameters, void *query,
+                            struct buffer *decoded, struct str text, struct error *error);
 
 /* The decoded value of a parameter among others; nothing when it is not there. False when it is
  * there twice, or not well encoded. */

@@ -16,6 +16,7 @@
 #include "cookies.h"
 #include "known_senders.h"
 #include "provider.h"
+#include "query.h"
 #include "refusals.h"
 #include "reply.h"
 #include "sessions.h"
@@ -233,20 +234,13 @@ struct route {
 
 #define ROUTE(method, path, viewer, approver, caller, auditor, handler)                            \
     {method, path, handler, .id = ROUTE_##handler},
+#define OPEN_ROUTE(method, path, any_host, handler)                                                \
+    {method, path, handler, any_host, .is_open = true},
 static const struct route routes[] = {
-    {"GET", "/health", probes_health, .any_host = true, .is_open = true},
-    {"GET", "/health/idle", idle_wait, .any_host = true, .is_open = true},
-    {"GET", "/ready", probes_ready, .any_host = true, .is_open = true},
-    {"GET", "/metrics", probes_metrics, .any_host = true, .is_open = true},
-    {"GET", "/", page_serve, .is_open = true},
-    {"GET", "/login", sign_in_begin, .is_open = true},
-    {"GET", "/login/callback", sign_in_return, .is_open = true},
-    {"POST", "/logout", sign_out, .is_open = true},
-    {"POST", "/slack/interactions", slack_interactions_take, .is_open = true},
-    {"GET", "/api/v1/sign-in", sign_in_describe, .is_open = true},
 #include "routes_table.h"
 };
 #undef ROUTE
+#undef OPEN_ROUTE
 #define ROUTE_COUNT (sizeof routes / sizeof *routes)
 
 /* Of every other file of the page. */
@@ -310,10 +304,8 @@ static void refuse_method(struct http_exchange *exchange, const struct route *ro
 /* A token in a URL ends up in logs and histories; the answer says so. */
 static bool has_token_in_query(struct str query)
 {
-    struct str parameter, name, value;
-    while (query.length > 0) {
-        str_cut(query, '&', &parameter, &query);
-        str_cut(parameter, '=', &name, &value);
+    struct str name, value;
+    while (query_next(&query, &name, &value)) {
         if (str_equal(name, STR("token")) || str_equal(name, STR("access_token")))
             return true;
     }

@@ -1,12 +1,25 @@
 /*
- * Every route that needs a role, and the rights of each role there: ROUTE(method, path, viewer,
- * approver, caller, auditor, handler). NO: nothing. OWN: with calls of their own. ALL: with all
- * calls. Several roles give the most that one of them gives. Included more than once; no guard on
- * purpose. docs/identity.md says the same, and a test walks both.
+ * Every route. OPEN_ROUTE(method, path, any_host, handler) needs no role; probes come by pod
+ * address, so that any Host will do. ROUTE(method, path, viewer, approver, caller, auditor,
+ * handler) has the rights of each role there. NO: nothing. OWN: with calls of their own. ALL: with
+ * all calls. Several roles give the most that one of them gives. Included more than once; no guard
+ * on purpose. docs/identity.md says the same, and a test walks both.
  */
 /* clang-format off */
 #ifndef ROUTE
 #error "define ROUTE before including this table"
+#endif
+#ifdef OPEN_ROUTE
+OPEN_ROUTE("GET",  "/health",                 true,  probes_health)
+OPEN_ROUTE("GET",  "/health/idle",            true,  idle_wait)
+OPEN_ROUTE("GET",  "/ready",                  true,  probes_ready)
+OPEN_ROUTE("GET",  "/metrics",                true,  probes_metrics)
+OPEN_ROUTE("GET",  "/",                       false, page_serve)
+OPEN_ROUTE("GET",  "/login",                  false, sign_in_begin)
+OPEN_ROUTE("GET",  "/login/callback",         false, sign_in_return)
+OPEN_ROUTE("POST", "/logout",                 false, sign_out)
+OPEN_ROUTE("POST", "/slack/interactions",     false, slack_interactions_take)
+OPEN_ROUTE("GET",  "/api/v1/sign-in",         false, sign_in_describe)
 #endif
 /*                                              viewer approver caller auditor */
 ROUTE("GET",  "/api/v1/whoami",                 ALL,   ALL,     ALL,   ALL,    whoami_get)

@@ -40,7 +40,7 @@ test('a method has the file of its handler in each era that has it; a handler wi
 });
 
 test('a request has the file of its handler', () => {
-  const source = '    {"GET", "/health", probes_health, .is_open = true},\nROUTE("GET",  "/api/v1/tasks/{id}",  ALL,  OWN, tasks_get)\n';
+  const source = 'OPEN_ROUTE("GET",  "/health",  true,  probes_health)\nROUTE("GET",  "/api/v1/tasks/{id}",  ALL,  OWN, tasks_get)\n';
   const expected = [{ request: 'GET /health', file: '`probes.c`' }, { request: 'GET /api/v1/tasks/{id}', file: '`tasks.c`' }];
   assert.deepEqual(routes(source, new Map([['probes_health', 'probes.c'], ['tasks_get', 'tasks.c']])), expected);
   assert.throws(() => routes('', new Map()), /cannot be read/);

@@ -1,5 +1,5 @@
 /*
- * The command line: taskgate COMMAND (src/cli/dispatch.c has the list). Behaviour 2.1.
+ * The command line: taskgate COMMAND. Behaviour 2.1.
  */
 #pragma once
 
