@@ -93,17 +93,15 @@ static bool is_missing(const struct report *report, const struct node *node)
            source_text_holds(report->source, node->start, node->end, SEGMENT_MISSING);
 }
 
-typedef void (*problem_adder)(struct config_problems *problems, struct place place, const char *key,
-                              const char *hint, const char *format, ...);
-
-static void report_by(problem_adder add, const struct report *report, const struct node *node,
-                      const char *path, const char *hint, const char *format, va_list arguments)
+void report_by(const struct report *report, bool is_warning, const struct node *node,
+               const char *path, const char *hint, const char *format, va_list arguments)
 {
     struct error message;
     if (is_missing(report, node))
         return;
     vsnprintf(message.message, sizeof message.message, format, arguments);
-    add(report->problems, document_place_of(report, node), path, hint, "%s", message.message);
+    (is_warning ? problems_warning : problems_error)(
+        report->problems, document_place_of(report, node), path, hint, "%s", message.message);
 }
 
 void report_error(const struct report *report, const struct node *node, const char *path,
@@ -111,7 +109,7 @@ void report_error(const struct report *report, const struct node *node, const ch
 {
     va_list arguments;
     va_start(arguments, format);
-    report_by(problems_error, report, node, path, hint, format, arguments);
+    report_by(report, false, node, path, hint, format, arguments);
     va_end(arguments);
 }
 
@@ -120,7 +118,7 @@ void report_warning(const struct report *report, const struct node *node, const 
 {
     va_list arguments;
     va_start(arguments, format);
-    report_by(problems_warning, report, node, path, hint, format, arguments);
+    report_by(report, true, node, path, hint, format, arguments);
     va_end(arguments);
 }
 

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -47,6 +48,8 @@ void report_error(const struct report *report, const struct node *node, const ch
 void report_warning(const struct report *report, const struct node *node, const char *path,
                     const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+void report_by(const struct report *report, bool is_warning, const struct node *node,
+               const char *path, const char *hint, const char *format, va_list arguments);
 /* The node's text in quotes for a message; text of a variable is not shown, because it may be a
  * secret. The caller frees. */
 char *report_quote(const struct report *report, const struct node *node);

@@ -185,14 +185,13 @@ static bool read_choice(const struct entry *entry, const struct node *node, unsi
         *value = choice->value;
         return true;
     }
-    const char **words = memory_alloc_array(choices->count, sizeof *words);
+    OWNED const char **words = memory_alloc_array(choices->count, sizeof *words);
     for (size_t i = 0; i < choices->count; i++)
         words[i] = choices->items[i].name;
     OWNED char *quoted = report_quote(entry->report, node);
     OWNED char *message = memory_format("%s is not %s", quoted, choices->noun);
     OWNED char *hint = distance_suggest(node->text, words, choices->count, "it may be");
     read_refuse(entry, node, hint, message);
-    free((void *)words);
     return false;
 }
 
@@ -245,9 +244,7 @@ static void read_texts(const struct entry *entry, void *target)
         memcpy(at(target, entry->key->offset), &strings, sizeof strings);
         return;
     }
-    for (size_t i = 0; i < strings.count; i++)
-        free(strings.items[i]);
-    free(strings.items);
+    config_forget_texts(&strings);
 }
 
 /* A choice that means several others needs no list around it. */
@@ -404,7 +401,7 @@ static void correct(const struct node *mapping, struct node *key_node, const cha
 static void read_refuse_unknown(const struct report *report, const struct node *mapping,
                                 struct node *key_node, const char *pattern, const char *path)
 {
-    const char **words = memory_alloc_array(config_key_count, sizeof *words);
+    OWNED const char **words = memory_alloc_array(config_key_count, sizeof *words);
     size_t count = 0;
     for (size_t i = 0; i < config_key_count; i++) {
         if (strcmp(config_keys[i].parent, pattern) == 0)
@@ -414,7 +411,6 @@ static void read_refuse_unknown(const struct report *report, const struct node *
     OWNED char *hint = distance_suggest(key_node->text, words, count, "known here:");
     report_error(report, key_node, full, hint, "unknown key");
     correct(mapping, key_node, distance_nearest(key_node->text, words, count));
-    free((void *)words);
 }
 
 /* The keys of one mapping into `target`; without a node only the defaults. */

@@ -20,6 +20,21 @@ struct draft {
     struct config_problems *shadow_problems; /* of its own shadow: told after its own */
 };
 
+/* A mapping of the document while it is looked at, and what it gives, if it is one of these. */
+struct view {
+    const struct draft *draft;
+    const struct node *node;
+    const char *path; /* "approval.NAME" */
+    struct config_workflow *workflow;
+    const struct config_rule *rule; /* or NULL: the default action */
+    const struct config_source *source;
+    size_t index; /* in its list */
+};
+/* Reports about its `key`, which may be a path below it: at `node`; without one at the value of the
+ * key, or at the mapping where the key is missing. */
+void view_report(const struct view *view, const struct node *node, bool is_warning, const char *key,
+                 const char *hint, const char *format, ...) __attribute__((format(printf, 6, 7)));
+
 /* Characters of an operator's token. Shorter ones are warned of. */
 #define CONFIG_TOKEN_MIN 16
 #define CONFIG_TOKEN_HINT "make one with: openssl rand -hex 24"

@@ -20,15 +20,6 @@ static void validate_operators_add(struct config_strings *strings, const char *t
     strings->items[strings->count++] = memory_copy_text(text);
 }
 
-static bool validate_operators_has(const struct config_strings *strings, const char *text)
-{
-    for (size_t i = 0; i < strings->count; i++) {
-        if (strcmp(strings->items[i], text) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void check_scopes(const struct draft *draft, const struct node *oidc)
 {
     struct config_strings *scopes = &draft->config->oidc.scopes;
@@ -37,7 +28,7 @@ static void check_scopes(const struct draft *draft, const struct node *oidc)
         validate_operators_add(scopes, "openid");
         validate_operators_add(scopes, "profile");
         validate_operators_add(scopes, "email");
-    } else if (!validate_operators_has(scopes, "openid")) {
+    } else if (!config_strings_have(scopes, "openid")) {
         report_error(&draft->report, node, KEY ".scopes", NULL, "openid is missing");
     }
 }
@@ -312,85 +303,68 @@ static const struct {
     {"password_env", NOTIFY_SMTP},
 };
 
-static void validate_operators_complain(const struct draft *draft, const struct node *item,
-                                        size_t index, const char *key, const char *hint,
-                                        const char *what)
+static void need(const struct view *view, const char *key)
 {
-    const struct node *value = node_get(item, key);
-    OWNED char *path = memory_format("notify[%zu].%s", index, key);
-    report_error(&draft->report, value ? value : item, path, hint, "%s", what);
+    if (node_is_null(node_get(view->node, key)))
+        view_report(view, NULL, false, key, NULL, "the key is missing");
 }
 
-static void need(const struct draft *draft, const struct node *item, size_t index, const char *key)
-{
-    if (node_is_null(node_get(item, key)))
-        validate_operators_complain(draft, item, index, key, NULL, "the key is missing");
-}
-
-static void resolve_secret(const struct draft *draft, const struct node *item, size_t index,
-                           struct config_notify *notify)
+static void resolve_secret(const struct view *view, struct config_notify *notify)
 {
     const char *key = types[notify->type].secret;
     bool is_optional = notify->type == NOTIFY_SMTP && !notify->user;
-    if (!key || (is_optional && node_is_null(node_get(item, key))))
+    if (!key || (is_optional && node_is_null(node_get(view->node, key))))
         return;
-    char *path = memory_format("notify[%zu].%s", index, key);
-    need(draft, item, index, key);
-    notify->secret = validate_secret(draft, node_get(item, key), path);
-    free(path);
-    if (notify->type != NOTIFY_SLACK)
-        return;
-    path = memory_format("notify[%zu].signing_secret_env", index);
-    notify->signing_secret = validate_secret(draft, node_get(item, "signing_secret_env"), path);
-    free(path);
+    OWNED char *path = memory_format("%s.%s", view->path, key);
+    OWNED char *signing_path = memory_format("%s.signing_secret_env", view->path);
+    need(view, key);
+    notify->secret = validate_secret(view->draft, node_get(view->node, key), path);
+    if (notify->type == NOTIFY_SLACK)
+        notify->signing_secret =
+            validate_secret(view->draft, node_get(view->node, "signing_secret_env"), signing_path);
 }
 
-static void check_mail(const struct draft *draft, const struct node *item, size_t index,
-                       const struct config_notify *notify)
+static void check_mail(const struct view *view, const struct config_notify *notify)
 {
-    const struct node *to = node_get(item, "to");
-    need(draft, item, index, "from");
-    need(draft, item, index, "to");
+    const struct node *to = node_get(view->node, "to");
+    need(view, "from");
+    need(view, "to");
     if (!node_is_null(to) && to->kind == NODE_LIST && to->count == 0)
-        validate_operators_complain(draft, item, index, "to", NULL, "the list names nobody");
-    if (!notify->user && !node_is_null(node_get(item, "password_env")))
-        need(draft, item, index, "user");
+        view_report(view, NULL, false, "to", NULL, "the list names nobody");
+    if (!notify->user && !node_is_null(node_get(view->node, "password_env")))
+        need(view, "user");
 }
 
-static void check_keys(const struct draft *draft, const struct node *item, size_t index,
-                       struct config_notify *notify)
+static void check_keys(const struct view *view, struct config_notify *notify)
 {
     for (size_t i = 0; i < sizeof own_keys / sizeof *own_keys; i++) {
-        if (own_keys[i].type == notify->type || node_is_null(node_get(item, own_keys[i].key)))
+        if (own_keys[i].type == notify->type || node_is_null(node_get(view->node, own_keys[i].key)))
             continue;
-        OWNED char *what =
-            memory_format("this key is for the type %s alone", types[own_keys[i].type].name);
-        validate_operators_complain(draft, item, index, own_keys[i].key, NULL, what);
+        view_report(view, NULL, false, own_keys[i].key, NULL, "this key is for the type %s alone",
+                    types[own_keys[i].type].name);
     }
     if (notify->type == NOTIFY_SLACK)
-        need(draft, item, index, "channel");
+        need(view, "channel");
     if (notify->type == NOTIFY_SMTP)
-        check_mail(draft, item, index, notify);
-    if (notify->type != NOTIFY_WEBHOOK && !draft->config->public_url)
-        validate_operators_complain(draft, item, index, "type", "set admin.public_url",
-                                    "the messages link to the page, whose address is not known");
+        check_mail(view, notify);
+    if (notify->type != NOTIFY_WEBHOOK && !view->draft->config->public_url)
+        view_report(view, NULL, false, "type", "set admin.public_url",
+                    "the messages link to the page, whose address is not known");
 }
 
-static void complete_url(const struct draft *draft, const struct node *item, size_t index,
-                         struct config_notify *notify)
+static void complete_url(const struct view *view, struct config_notify *notify)
 {
     const char *url = types[notify->type].url;
-    bool is_given = !node_is_null(node_get(item, "url"));
+    bool is_given = !node_is_null(node_get(view->node, "url"));
     if (!is_given && url)
         notify->url = memory_copy_text(url);
     else if (!is_given)
-        validate_operators_complain(draft, item, index, "url", NULL, "V-008 the key is missing");
+        view_report(view, NULL, false, "url", NULL, "V-008 the key is missing");
     if (notify->url && (strncmp(notify->url, "smtp", 4) == 0) != (notify->type == NOTIFY_SMTP))
-        validate_operators_complain(
-            draft, item, index, "url", NULL,
-            notify->type == NOTIFY_SMTP
-                ? "V-008 mails are sent to smtp://HOST:PORT or smtps://HOST:PORT"
-                : "V-008 the URL must begin with http:// or https://");
+        view_report(view, NULL, false, "url", NULL, "%s",
+                    notify->type == NOTIFY_SMTP
+                        ? "V-008 mails are sent to smtp://HOST:PORT or smtps://HOST:PORT"
+                        : "V-008 the URL must begin with http:// or https://");
 }
 
 static bool is_same_text(const char *one, const char *other)
@@ -416,20 +390,17 @@ static bool is_same_endpoint(const struct config_notify *one, const struct confi
            (!by_key || is_same_text(one->secret, other->secret));
 }
 
-static void check_once(const struct draft *draft, const struct node *item, size_t index)
+static void check_once(const struct view *view)
 {
-    const struct config_notify *notify = draft->config->notify;
+    const struct config_notify *notify = view->draft->config->notify;
+    size_t index = view->index;
     for (size_t i = 0; i < index; i++) {
         bool is_webhook = notify[index].type == NOTIFY_WEBHOOK;
-        OWNED char *what = memory_format(is_webhook ? "this is the URL of notify[%zu] as well"
-                                                    : "this is notify[%zu] as well",
-                                         i);
         if (is_same_endpoint(&notify[i], &notify[index]))
-            validate_operators_complain(draft, item, index, is_webhook ? "url" : "type",
-                                        "join their events in one", what);
+            view_report(view, NULL, false, is_webhook ? "url" : "type", "join their events in one",
+                        "this is %snotify[%zu] as well", is_webhook ? "the URL of " : "", i);
         if (notify[i].id && is_same_text(notify[i].id, notify[index].id))
-            validate_operators_complain(draft, item, index, "id", NULL,
-                                        "another endpoint has this id as well");
+            view_report(view, NULL, false, "id", NULL, "another endpoint has this id as well");
     }
 }
 
@@ -438,12 +409,14 @@ void validate_notify(const struct draft *draft)
     const struct node *list = node_get(draft->root, "notify");
     for (size_t i = 0; i < draft->config->notify_count; i++) {
         struct config_notify *notify = &draft->config->notify[i];
-        const struct node *item = list->values[i];
-        complete_url(draft, item, i, notify);
-        resolve_secret(draft, item, i, notify);
-        check_keys(draft, item, i, notify);
-        check_once(draft, item, i);
-        if (node_is_null(node_get(item, "events")))
+        OWNED char *path = memory_format("notify[%zu]", i);
+        const struct view view = {
+            .draft = draft, .node = list->values[i], .path = path, .index = i};
+        complete_url(&view, notify);
+        resolve_secret(&view, notify);
+        check_keys(&view, notify);
+        check_once(&view);
+        if (node_is_null(node_get(view.node, "events")))
             notify->events = NOTIFY_ALL;
     }
 }
@@ -463,7 +436,7 @@ static const struct config_notify *validate_operators_find(const struct config *
 static void complain_of_id(const struct draft *draft, const struct node *node, const char *path)
 {
     const struct config *config = draft->config;
-    const char **ids = memory_alloc_array(config->notify_count, sizeof *ids);
+    OWNED const char **ids = memory_alloc_array(config->notify_count, sizeof *ids);
     size_t count = 0;
     for (size_t i = 0; i < config->notify_count; i++) {
         if (config->notify[i].id)
@@ -473,7 +446,6 @@ static void complain_of_id(const struct draft *draft, const struct node *node, c
                                  : memory_copy_text("give an endpoint of notify this id");
     OWNED char *quoted = report_quote(&draft->report, node);
     report_error(&draft->report, node, path, hint, "no endpoint of notify has the id %s", quoted);
-    free((void *)ids);
 }
 
 /* `list` is the value of the key `path`. */
@@ -598,24 +570,12 @@ static void check_reactions(const struct draft *draft)
 
 /* ---- destinations ---- */
 
-/* A destination while it is looked at. */
-struct view {
-    const struct draft *draft;
-    const struct node *node;
-    const struct config_workflow *workflow;
-    char *path; /* "approval.NAME.destination" */
-};
-
 static void slack_complain(const struct view *view, bool is_warning, const char *key,
                            const char *hint, const char *message)
 {
     const struct node *value = node_get(view->node, key);
-    const struct node *at = node_is_null(value) ? view->node : value;
-    OWNED char *path = memory_format("%s.%s", view->path, key);
-    if (is_warning)
-        report_warning(&view->draft->report, at, path, hint, "%s", message);
-    else
-        report_error(&view->draft->report, at, path, hint, "%s", message);
+    view_report(view, node_is_null(value) ? view->node : value, is_warning, key, hint, "%s",
+                message);
 }
 
 static const char *validate_operators_text_of(const struct view *view, const char *key)
@@ -655,12 +615,6 @@ static char *validate_operators_find_token(const struct view *view)
     return NULL;
 }
 
-static void add_name(struct config_strings *names, const char *name)
-{
-    names->items = memory_grow_array(names->items, names->count + 1, sizeof *names->items);
-    names->items[names->count++] = memory_copy_text(name);
-}
-
 static void add_mentions(const struct view *view, struct config_notify *notify)
 {
     const struct node *list = node_get(view->node, "mention");
@@ -668,7 +622,7 @@ static void add_mentions(const struct view *view, struct config_notify *notify)
         struct error error;
         const char *id = list->values[i]->kind == NODE_TEXT ? list->values[i]->text : "";
         if (check_slack_id(str_from(id), &error))
-            add_name(&notify->mention, id);
+            validate_operators_add(&notify->mention, id);
         else
             slack_complain(view, true, "mention", "write ids, such as U012ABCDEF",
                            "only ids of Slack's are mentioned, the others are left out");
@@ -757,7 +711,7 @@ static void add_destination(const struct view *view)
     struct config_notify *notify = validate_operators_find_endpoint(config, url, channel);
     if (!notify)
         notify = validate_operators_add_endpoint(view, url, channel);
-    add_name(&notify->destination_of, view->workflow->name);
+    validate_operators_add(&notify->destination_of, view->workflow->name);
     set_secrets(view, notify, token);
     if (!config->public_url && needs_page(view->workflow))
         slack_complain(view, true, "type", "set admin.public_url",
@@ -802,15 +756,15 @@ void validate_slack(const struct draft *draft)
     /* The workflow `default` is made where the file has none. */
     for (size_t i = 0; approval && i < config->workflow_count && i < approval->count; i++) {
         OWNED char *path = document_join("approval", config->workflows[i].name);
+        OWNED char *destination = memory_format("%s.destination", path);
         const struct view view = {
             .draft = draft,
             .node = node_get(approval->values[i], "destination"),
             .workflow = &config->workflows[i],
-            .path = memory_format("%s.destination", path),
+            .path = destination,
         };
         if (names_slack(view.node))
             add_destination(&view);
-        free(view.path);
     }
     check_people(draft);
 }

@@ -124,25 +124,6 @@ void validate_cedar(const struct draft *draft)
 
 /* Rules about who decides: a quorum that somebody can fill, by people whom the gateway knows. */
 
-/* A workflow while it is looked at. */
-struct view {
-    const struct draft *draft;
-    const struct node *node;
-    struct config_workflow *workflow;
-    char *path; /* "approval.NAME" */
-};
-
-static void ballots_complain(const struct view *view, const struct node *node, bool is_warning,
-                             const char *key, const char *hint, const char *message)
-{
-    OWNED char *path = memory_format("%s.%s", view->path, key);
-    const struct node *at = node ? node : view->node;
-    if (is_warning)
-        report_warning(&view->draft->report, at, path, hint, "%s", message);
-    else
-        report_error(&view->draft->report, at, path, hint, "%s", message);
-}
-
 /* ---- reading ---- */
 
 static bool validate_rules_read_count(const struct view *view, const struct node *node,
@@ -152,10 +133,10 @@ static bool validate_rules_read_count(const struct view *view, const struct node
     if (is_number && *count >= 1 && *count <= BALLOT_MOST_PERSONS)
         return true;
     if (is_number && *count == 0)
-        ballots_complain(view, node, false, "quorum", "write 1 or more",
-                         "0: a call that nobody has approved is never executed");
+        view_report(view, node, false, "quorum", "write 1 or more",
+                    "0: a call that nobody has approved is never executed");
     else
-        ballots_complain(view, node, false, "quorum", NULL, "must be a whole number from 1 to 100");
+        view_report(view, node, false, "quorum", NULL, "must be a whole number from 1 to 100");
     return false;
 }
 
@@ -164,17 +145,16 @@ static void validate_rules_read_groups(const struct view *view, const struct nod
     struct ballot_terms *terms = &view->workflow->ballot;
     int64_t count;
     if (node->count == 0)
-        ballots_complain(view, node, false, "quorum", "name groups, such as {dba: 1}",
-                         "the mapping names no group");
+        view_report(view, node, false, "quorum", "name groups, such as {dba: 1}",
+                    "the mapping names no group");
     for (size_t i = 0; i < node->count; i++) {
         if (!*node->keys[i]->text)
-            ballots_complain(view, node->keys[i], false, "quorum", NULL,
-                             "a group has an empty name");
+            view_report(view, node->keys[i], false, "quorum", NULL, "a group has an empty name");
         else if (validate_rules_read_count(view, node->values[i], &count))
             ballot_terms_add_need(terms, node->keys[i]->text, count);
     }
     if (ballot_terms_persons(terms) > BALLOT_MOST_PERSONS)
-        ballots_complain(view, node, false, "quorum", NULL, "asks for more than 100 persons");
+        view_report(view, node, false, "quorum", NULL, "asks for more than 100 persons");
 }
 
 static void validate_rules_read_quorum(const struct view *view, const struct node *node)
@@ -229,8 +209,8 @@ static void make_terms(const struct view *view)
 static void ballots_check_list(const struct view *view, const struct node *list, const char *key)
 {
     if (list && (node_is_null(list) || list->count == 0))
-        ballots_complain(view, list, false, key, "name somebody, or take the key out",
-                         "the list is empty");
+        view_report(view, list, false, key, "name somebody, or take the key out",
+                    "the list is empty");
 }
 
 static void check_approvers(const struct view *view)
@@ -240,17 +220,16 @@ static void check_approvers(const struct view *view)
     const struct node *people = node_get(approvers, "people");
     const struct config_strings *named = &view->workflow->approver_people;
     if (approvers && !node_get(approvers, "groups") && !people)
-        ballots_complain(view, approvers, false, "approvers", "name groups or people",
-                         "the mapping names nobody");
+        view_report(view, approvers, false, "approvers", "name groups or people",
+                    "the mapping names nobody");
     ballots_check_list(view, node_get(approvers, "groups"), "approvers.groups");
     ballots_check_list(view, people, "approvers.people");
     ballots_check_list(view, node_get(node_get(view->node, "emergency"), "groups"),
                        "emergency.groups");
     for (size_t i = 0; i < named->count && !electorate_is_open(config); i++) {
-        OWNED char *message = memory_format("there is no person %s", named->items[i]);
         if (!config_person_find(config, named->items[i]))
-            ballots_complain(view, people, false, "approvers.people",
-                             "add the person to admin.people", message);
+            view_report(view, people, false, "approvers.people", "add the person to admin.people",
+                        "there is no person %s", named->items[i]);
     }
 }
 
@@ -278,23 +257,19 @@ static void check_fillable(const struct view *view)
     const char *key = node_get(view->node, "quorum") ? "quorum" : "approvers";
     struct ballot ballot = {.terms = *terms};
     size_t count;
-    struct buffer text;
+    OWNED_BUFFER(text);
     if (anybody_will_do) /* the token of the first start, at least */
         return;
     electorate_add(config, &ballot.votes);
     if (!ballot_is_filled(&ballot)) {
         OWNED struct ballot_need *missing = ballot_missing(&ballot, &count);
-        buffer_init(&text);
-        buffer_append_text(&text,
-                           "the people and tokens of this file cannot fill it: there are too "
-                           "few who may vote, by ");
         append_missing(&text, missing, count);
-        buffer_append_char(&text, '\0');
-        ballots_complain(view, node_get(view->node, key), is_open, key,
-                         is_open ? "people who sign in must fill it"
-                                 : "add people who have tokens with the role approver",
-                         text.bytes);
-        buffer_finish(&text);
+        view_report(view, node_get(view->node, key), is_open, key,
+                    is_open ? "people who sign in must fill it"
+                            : "add people who have tokens with the role approver",
+                    "the people and tokens of this file cannot fill it: there are too few who "
+                    "may vote, by %.*s",
+                    STR_ARGS(buffer_str(&text)));
     }
     ballot_votes_finish(&ballot.votes);
 }
@@ -309,8 +284,8 @@ static void check_emergency(const struct view *view)
     for (size_t i = 0; i < votes.count; i++)
         is_anybody = is_anybody || ballot_may_in_emergency(terms, &votes.items[i].person);
     if (!is_anybody)
-        ballots_complain(view, node_get(view->node, "emergency"), true, "emergency",
-                         "put people into these groups", "nobody of this file is in the groups");
+        view_report(view, node_get(view->node, "emergency"), true, "emergency",
+                    "put people into these groups", "nobody of this file is in the groups");
     ballot_votes_finish(&votes);
 }
 
@@ -325,16 +300,15 @@ static void check_grants(const struct view *view)
         return;
     ballots_check_list(view, node_get(grants, "by"), "grants.by");
     if (view->workflow->confirm != CONFIRM_OFF)
-        ballots_complain(
-            view, grants, false, "grants", "take confirm or grants out",
-            "confirm asks the user about each call, and a grant decides before the answer");
+        view_report(view, grants, false, "grants", "take confirm or grants out",
+                    "confirm asks the user about each call, and a grant decides before the answer");
     electorate_add(config, &votes);
     for (size_t i = 0; i < votes.count; i++)
         is_anybody = is_anybody || ballot_may_grant(terms, &votes.items[i].person);
     if (!is_anybody)
-        ballots_complain(view, node_get(grants, "by"), true, "grants.by",
-                         "put people who may vote into these groups",
-                         "nobody of this file who may vote is in the groups");
+        view_report(view, node_get(grants, "by"), true, "grants.by",
+                    "put people who may vote into these groups",
+                    "nobody of this file who may vote is in the groups");
     ballot_votes_finish(&votes);
 }
 
@@ -356,12 +330,10 @@ static void check_hidden_edits(const struct view *view)
         const char *field = hidden->items[i % hidden->count];
         if (!paths_meet(edit, field))
             continue;
-        OWNED char *message =
-            memory_format("%s is changed by people who do not see it: redact_fields "
-                          "hides %s",
-                          edit, field);
-        ballots_complain(view, node_get(view->node, "allow_edit"), true, "allow_edit",
-                         "take the path out of one of the lists", message);
+        view_report(view, node_get(view->node, "allow_edit"), true, "allow_edit",
+                    "take the path out of one of the lists",
+                    "%s is changed by people who do not see it: redact_fields hides %s", edit,
+                    field);
     }
 }
 
@@ -369,9 +341,9 @@ static void check_edits(const struct view *view)
 {
     check_hidden_edits(view);
     if (view->workflow->allow_edit.count > 0 && ballot_terms_persons(&view->workflow->ballot) > 1)
-        ballots_complain(view, node_get(view->node, "allow_edit"), true, "allow_edit",
-                         "ask for one person, or take the key out",
-                         "a call that several people must approve cannot be changed");
+        view_report(view, node_get(view->node, "allow_edit"), true, "allow_edit",
+                    "ask for one person, or take the key out",
+                    "a call that several people must approve cannot be changed");
 }
 
 /* Behaviour 9.6: whose call it is, is known by a verified token alone. */
@@ -384,12 +356,10 @@ static void check_owners(const struct view *view)
         const struct config_source *source = &config->sources[i];
         if (!source->enabled || source->auth.issuer || !source->id)
             continue;
-        OWNED char *message =
-            memory_format("callers of the source %s are not verified, so it cannot be "
-                          "seen whether a person votes on a call of their own",
-                          source->id);
-        ballots_complain(view, node_get(view->node, "quorum"), true, "quorum",
-                         "add auth to the source", message);
+        view_report(view, node_get(view->node, "quorum"), true, "quorum", "add auth to the source",
+                    "callers of the source %s are not verified, so it cannot be "
+                    "seen whether a person votes on a call of their own",
+                    source->id);
         return;
     }
 }
@@ -401,7 +371,8 @@ void validate_ballots(const struct draft *draft)
     for (size_t i = 0; i < config->workflow_count; i++) {
         struct config_workflow *workflow = &config->workflows[i];
         const struct node *node = node_get(approval, workflow->name);
-        struct view view = {draft, node, workflow, document_join("approval", workflow->name)};
+        OWNED char *path = document_join("approval", workflow->name);
+        const struct view view = {.draft = draft, .node = node, .path = path, .workflow = workflow};
         make_terms(&view);
         if (node && !draft->is_shadow) {
             check_approvers(&view);
@@ -411,7 +382,6 @@ void validate_ballots(const struct draft *draft)
             check_edits(&view);
             check_owners(&view);
         }
-        free(view.path);
     }
 }
 
@@ -423,28 +393,18 @@ static const char *validate_rules_text_of(const struct node *node)
 static void validate_rules_check_workflow(const struct draft *draft, const struct node *node,
                                           const char *name)
 {
-    const struct node *on_timeout = node_get(node, "on_timeout");
-    const struct node *blocking = node_get(node, "blocking_timeout");
     OWNED char *path = document_join("approval", name);
-    if (strcmp(validate_rules_text_of(on_timeout), "approve") == 0) {
-        char *key = memory_format("%s.on_timeout", path);
-        report_error(&draft->report, on_timeout, key, "write deny, or a longer timeout",
-                     "\"approve\" is refused: a call that nobody decided is never executed");
-        free(key);
-    }
+    const struct view view = {.draft = draft, .node = node, .path = path};
+    if (strcmp(validate_rules_text_of(node_get(node, "on_timeout")), "approve") == 0)
+        view_report(&view, NULL, false, "on_timeout", "write deny, or a longer timeout",
+                    "\"approve\" is refused: a call that nobody decided is never executed");
     if (strcmp(validate_rules_text_of(node_get(node, "confirm")), "url") == 0 &&
-        !draft->config->public_url) {
-        char *key = memory_format("%s.confirm", path);
-        report_error(&draft->report, node_get(node, "confirm"), key,
-                     "add it, such as public_url: https://gate.example",
-                     "the link begins with admin.public_url, which is missing");
-        free(key);
-    }
-    if (blocking) {
-        char *key = memory_format("%s.blocking_timeout", path);
-        report_warning(&draft->report, blocking, key, NULL, "the key has no effect");
-        free(key);
-    }
+        !draft->config->public_url)
+        view_report(&view, NULL, false, "confirm",
+                    "add it, such as public_url: https://gate.example",
+                    "the link begins with admin.public_url, which is missing");
+    if (node_get(node, "blocking_timeout"))
+        view_report(&view, NULL, true, "blocking_timeout", NULL, "the key has no effect");
 }
 
 /* A task lives no longer than the maximum. A default gives way to that without a word. */
@@ -489,49 +449,21 @@ void validate_workflows(const struct draft *draft)
     };
 }
 
-/* A rule while it is looked at; without one, the default action. */
-struct rule_view {
-    const struct draft *draft;
-    const struct node *node;        /* of the rule, or governance.defaults */
-    const struct config_rule *rule; /* or NULL */
-    const char *path;               /* "governance.rules[2]" */
-};
-
-static void validate_rules_complain_at(const struct rule_view *view, const struct node *node,
-                                       bool is_warning, const char *key, const char *hint,
-                                       const char *message)
-{
-    OWNED char *path = memory_format("%s.%s", view->path, key);
-    if (is_warning)
-        report_warning(&view->draft->report, node, path, hint, "%s", message);
-    else
-        report_error(&view->draft->report, node, path, hint, "%s", message);
-}
-
-/* At `key` of the rule, or at the rule where the key is missing. */
-static void validate_rules_complain(const struct rule_view *view, bool is_warning, const char *key,
-                                    const char *hint, const char *message)
-{
-    const struct node *node = node_get(view->node, key);
-    validate_rules_complain_at(view, node ? node : view->node, is_warning, key, hint, message);
-}
-
 /* `message "name"`, with the nearest of the names there are as the hint. */
-static void complain_about_name(const struct rule_view *view, const struct node *node,
-                                const char *path, const char *message, const char *const *names,
-                                size_t count)
+static void complain_about_name(const struct view *view, const struct node *node, const char *key,
+                                const char *message, const char *const *names, size_t count)
 {
     OWNED char *quoted = report_quote(&view->draft->report, node);
     const char *nearest = distance_nearest(node->text, names, count);
     OWNED char *hint = nearest ? memory_format("did you mean \"%s\"?", nearest) : NULL;
-    report_error(&view->draft->report, node, path, hint, "%s %s", message, quoted);
+    view_report(view, node, false, key, hint, "%s %s", message, quoted);
 }
 
-static void check_rule_sources(const struct rule_view *view)
+static void check_rule_sources(const struct view *view)
 {
     const struct config *config = view->draft->config;
     const struct node *node = node_get(view->node, "source");
-    const char **names = memory_alloc_array(config->source_count, sizeof *names);
+    OWNED const char **names = memory_alloc_array(config->source_count, sizeof *names);
     size_t count = 0;
     for (size_t i = 0; i < config->source_count; i++) {
         if (config->sources[i].id)
@@ -539,29 +471,26 @@ static void check_rule_sources(const struct rule_view *view)
     }
     bool is_list = node && node->kind == NODE_LIST;
     if (is_list && node->count == 0)
-        validate_rules_complain(view, false, "source", "leave the key out to match all sources",
-                                "the list is empty");
+        view_report(view, NULL, false, "source", "leave the key out to match all sources",
+                    "the list is empty");
     for (size_t i = 0; node && i < (is_list ? node->count : 1); i++) {
         const struct node *item = is_list ? node->values[i] : node;
-        OWNED char *path = is_list ? memory_format("%s.source[%zu]", view->path, i)
-                                   : memory_format("%s.source", view->path);
+        OWNED char *key = is_list ? memory_format("source[%zu]", i) : memory_copy_text("source");
         bool is_name = item->kind == NODE_TEXT && !node_is_null(item);
         if (is_name && !config_source_find(config, str_from(item->text)))
-            complain_about_name(view, item, path, "V-007 undefined source", names, count);
+            complain_about_name(view, item, key, "V-007 undefined source", names, count);
     }
-    free((void *)names);
 }
 
 /* Lists that let everybody through would not narrow anything. */
-static void validate_rules_check_list(const struct rule_view *view, const struct node *list,
+static void validate_rules_check_list(const struct view *view, const struct node *list,
                                       const char *key)
 {
     if (list && (node_is_null(list) || list->count == 0))
-        validate_rules_complain_at(view, list, false, key, "list globs, or take the key out",
-                                   "the list is empty");
+        view_report(view, list, false, key, "list globs, or take the key out", "the list is empty");
 }
 
-static bool has_auth(const struct rule_view *view)
+static bool has_auth(const struct view *view)
 {
     const struct config *config = view->draft->config;
     for (size_t i = 0; i < config->source_count; i++) {
@@ -576,24 +505,23 @@ static bool has_auth(const struct rule_view *view)
     return false;
 }
 
-static void check_principals(const struct rule_view *view)
+static void check_principals(const struct view *view)
 {
     const struct node *node = node_get(view->node, "principals");
     if (!node)
         return;
     const struct node *subjects = node_get(node, "subjects"), *groups = node_get(node, "groups");
     if (!subjects && !groups)
-        validate_rules_complain(view, false, "principals",
-                                "name subjects or groups, or take the key out",
-                                "the mapping names nobody");
+        view_report(view, NULL, false, "principals", "name subjects or groups, or take the key out",
+                    "the mapping names nobody");
     validate_rules_check_list(view, subjects, "principals.subjects");
     validate_rules_check_list(view, groups, "principals.groups");
     if (!has_auth(view))
-        validate_rules_complain(view, true, "principals", "add auth to a source",
-                                "no source of the rule has auth, so it never matches");
+        view_report(view, NULL, true, "principals", "add auth to a source",
+                    "no source of the rule has auth, so it never matches");
 }
 
-static void check_rule_workflow(const struct rule_view *view, enum config_action action)
+static void check_rule_workflow(const struct view *view, enum config_action action)
 {
     const struct config *config = view->draft->config;
     const char *name = view->rule ? view->rule->approval : NULL;
@@ -603,40 +531,38 @@ static void check_rule_workflow(const struct rule_view *view, enum config_action
     if (!name && needs_human && (is_unnamed || !config_workflow_of(config, view->rule))) {
         const char *hint =
             view->rule ? "name one as approval: NAME" : "call the one that is meant \"default\"";
-        validate_rules_complain(view, false, "action", hint,
-                                "V-006b there are several workflows and none is named");
+        view_report(view, NULL, false, "action", hint,
+                    "V-006b there are several workflows and none is named");
     }
     if (!name || !needs_human || config_workflow_find(config, str_from(name)))
         return;
-    const char **names = memory_alloc_array(config->workflow_count, sizeof *names);
+    OWNED const char **names = memory_alloc_array(config->workflow_count, sizeof *names);
     for (size_t i = 0; i < config->workflow_count; i++)
         names[i] = config->workflows[i].name;
-    OWNED char *path = memory_format("%s.approval", view->path);
-    complain_about_name(view, node_get(view->node, "approval"), path, "V-006 undefined workflow",
-                        names, config->workflow_count);
-    free((void *)names);
+    complain_about_name(view, node_get(view->node, "approval"), "approval",
+                        "V-006 undefined workflow", names, config->workflow_count);
 }
 
-static void check_action(const struct rule_view *view, enum config_action action)
+static void check_action(const struct view *view, enum config_action action)
 {
     bool has_policy_id = view->rule && view->rule->policy_id;
     if (!*validate_rules_text_of(node_get(view->node, "action")))
         return;
     if (action == ACTION_POLICY && view->draft->config->policy_count == 0)
-        validate_rules_complain(view, true, "action", "name policy files in cedar.policies",
-                                "there are no Cedar policies, so every call is rejected");
+        view_report(view, NULL, true, "action", "name policy files in cedar.policies",
+                    "there are no Cedar policies, so every call is rejected");
     if (view->rule && action == ACTION_POLICY && !has_policy_id)
-        validate_rules_complain(view, false, "policy_id", "add it",
-                                "V-005 missing policy_id for action: policy");
+        view_report(view, NULL, false, "policy_id", "add it",
+                    "V-005 missing policy_id for action: policy");
     if (has_policy_id && action != ACTION_POLICY)
-        validate_rules_complain(view, true, "policy_id", NULL,
-                                "V-004 the key has no effect without action: policy");
+        view_report(view, NULL, true, "policy_id", NULL,
+                    "V-004 the key has no effect without action: policy");
     if (view->rule && view->rule->requires_tasks && action == ACTION_DENY)
-        validate_rules_complain(view, false, "require_tasks", "take the key out",
-                                "the key has no meaning with action: deny, which makes no tasks");
+        view_report(view, NULL, false, "require_tasks", "take the key out",
+                    "the key has no meaning with action: deny, which makes no tasks");
     if (view->rule && action == ACTION_DENY && node_get(view->node, "show"))
-        validate_rules_complain(view, true, "show", NULL,
-                                "the key has no effect with action: deny, which nobody decides");
+        view_report(view, NULL, true, "show", NULL,
+                    "the key has no effect with action: deny, which nobody decides");
     check_rule_workflow(view, action);
 }
 
@@ -645,14 +571,15 @@ void validate_rules(const struct draft *draft)
     const struct config *config = draft->config;
     const struct node *governance = node_get(draft->root, "governance");
     const struct node *rules = node_get(governance, "rules");
-    struct rule_view defaults = {draft, node_get(governance, "defaults"), NULL,
-                                 "governance.defaults"};
+    const struct view defaults = {
+        .draft = draft, .node = node_get(governance, "defaults"), .path = "governance.defaults"};
     if (defaults.node)
         check_action(&defaults, config->default_action);
     for (size_t i = 0; i < config->rule_count; i++) {
         struct config_rule *rule = &config->rules[i];
         OWNED char *path = memory_format("governance.rules[%zu]", i);
-        struct rule_view view = {draft, rules->values[i], rule, path};
+        const struct view view = {
+            .draft = draft, .node = rules->values[i], .path = path, .rule = rule};
         struct place place = source_text_place(draft->report.source, view.node->start);
         rule->line = place.line;
         rule->column = place.column;
@@ -756,22 +683,13 @@ static bool matches_everything(const char *glob)
     return *glob && strspn(glob, "*") == strlen(glob);
 }
 
-static bool has_source(const struct config_strings *sources, const char *id)
-{
-    for (size_t i = 0; i < sources->count; i++) {
-        if (strcmp(sources->items[i], id) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Whether `first` is for every server that `later` is for. */
 static bool covers_sources(const struct config_rule *first, const struct config_rule *later)
 {
     if (first->sources.count == 0)
         return true;
     for (size_t i = 0; i < later->sources.count; i++) {
-        if (!has_source(&first->sources, later->sources.items[i]))
+        if (!config_strings_have(&first->sources, later->sources.items[i]))
             return false;
     }
     return later->sources.count > 0;

@@ -33,42 +33,27 @@ char *validate_secret(const struct draft *draft, const struct node *variable, co
     return NULL;
 }
 
-/* A source while it is looked at. */
-struct source_view {
-    const struct draft *draft;
-    const struct node *node;
-    const struct config_source *source;
-    size_t index;
-};
-
-static char *validate_sources_path_of(const struct source_view *view, const char *key)
+void view_report(const struct view *view, const struct node *node, bool is_warning, const char *key,
+                 const char *hint, const char *format, ...)
 {
-    return memory_format("sources[%zu].%s", view->index, key);
+    OWNED char *path = memory_format("%s.%s", view->path, key);
+    va_list arguments;
+    if (!node)
+        node = node_get(view->node, key);
+    va_start(arguments, format);
+    report_by(&view->draft->report, is_warning, node ? node : view->node, path, hint, format,
+              arguments);
+    va_end(arguments);
 }
 
-static void validate_sources_complain_at(const struct source_view *view, const struct node *node,
-                                         const char *key, const char *hint, const char *message)
-{
-    OWNED char *path = validate_sources_path_of(view, key);
-    report_error(&view->draft->report, node, path, hint, "%s", message);
-}
-
-static void validate_sources_complain(const struct source_view *view, const char *key,
-                                      const char *hint, const char *message)
-{
-    const struct node *node = node_get(view->node, key);
-    validate_sources_complain_at(view, node ? node : view->node, key, hint, message);
-}
-
-static void complain_about_value(const struct source_view *view, const char *key, const char *hint,
+static void complain_about_value(const struct view *view, const char *key, const char *hint,
                                  const char *what)
 {
     OWNED char *quoted = report_quote(&view->draft->report, node_get(view->node, key));
-    OWNED char *message = memory_format("%s: %s", what, quoted);
-    validate_sources_complain(view, key, hint, message);
+    view_report(view, NULL, false, key, hint, "%s: %s", what, quoted);
 }
 
-static void validate_sources_check_names(const struct source_view *view)
+static void validate_sources_check_names(const struct view *view)
 {
     const struct config_source *source = view->source;
     if (source->id && source->id[0] == '_')
@@ -86,64 +71,60 @@ static void validate_sources_check_names(const struct source_view *view)
 }
 
 /* A list that nothing reads would let people believe that it protects them. */
-static void check_expose(const struct source_view *view)
+static void check_expose(const struct view *view)
 {
     const struct node *expose = node_get(view->node, "expose");
     const struct node *mode = node_get(expose, "mode");
     const struct node *tools = node_get(expose, "tools");
     if (!mode)
         return;
-    OWNED char *path = validate_sources_path_of(view, "expose.tools");
     if (view->source->expose_mode != EXPOSE_ALL && node_is_null(tools))
-        report_error(&view->draft->report, expose, path, "list globs, or write mode: all",
-                     "the key is missing");
+        view_report(view, expose, false, "expose.tools", "list globs, or write mode: all",
+                    "the key is missing");
     if (strcmp(mode->text ? mode->text : "", "all") == 0 && tools)
-        report_warning(&view->draft->report, tools, path, "write mode: allowlist or blocklist",
-                       "the list has no effect with mode: all");
+        view_report(view, tools, true, "expose.tools", "write mode: allowlist or blocklist",
+                    "the list has no effect with mode: all");
 }
 
 /* Tasks are the gateway's own offer, not the server's. */
-static void check_extensions(const struct source_view *view)
+static void check_extensions(const struct view *view)
 {
     const struct node *deny = node_get(node_get(view->node, "extensions"), "deny");
-    OWNED char *path = validate_sources_path_of(view, "extensions.deny");
     for (size_t i = 0; deny && deny->kind == NODE_LIST && i < deny->count; i++) {
         const struct node *glob = deny->values[i];
         if (glob->kind == NODE_TEXT && strcmp(glob->text, "io.modelcontextprotocol/tasks") == 0)
-            report_warning(&view->draft->report, glob, path, "take it out",
-                           "the glob has no effect: the gateway itself offers tasks");
+            view_report(view, glob, true, "extensions.deny", "take it out",
+                        "the glob has no effect: the gateway itself offers tasks");
     }
 }
 
-static void resolve_header(const struct source_view *view, struct config_source_header *header,
+static void resolve_header(const struct view *view, struct config_source_header *header,
                            const struct node *name_node, const struct node *node)
 {
-    const struct report *report = &view->draft->report;
     const struct node *variable = node_get(node, "env");
     struct error error;
     if (!variable || variable->kind != NODE_TEXT || !*variable->text)
         return;
-    OWNED char *headers = validate_sources_path_of(view, "headers");
-    OWNED char *path = document_join(headers, header->name);
+    OWNED char *key = document_join("headers", header->name);
     const char *value = view->draft->environment(variable->text);
     if (!value && !view->draft->needs_no_secrets)
-        report_error(report, variable, path, "set it to the header's value",
-                     "V-014 the environment variable %s is not set",
-                     check_shown_variable(variable->text));
+        view_report(view, variable, false, key, "set it to the header's value",
+                    "V-014 the environment variable %s is not set",
+                    check_shown_variable(variable->text));
     else if (value && !check_header_value(str_from(value), &error))
-        report_error(report, variable, path, NULL, "in the environment variable %s: %s",
-                     variable->text, error.message);
+        view_report(view, variable, false, key, NULL, "in the environment variable %s: %s",
+                    variable->text, error.message);
     else if (value)
         header->value = memory_copy_text(value);
     for (size_t i = 0; &view->source->headers[i] != header; i++) {
         struct str earlier = str_from(view->source->headers[i].name);
         if (str_equal_ignore_case(earlier, str_from(header->name)))
-            report_error(report, name_node, path, "keep one of them",
-                         "the header stands here twice: names differ in case only");
+            view_report(view, name_node, false, key, "keep one of them",
+                        "the header stands here twice: names differ in case only");
     }
 }
 
-static void check_headers(const struct source_view *view)
+static void check_headers(const struct view *view)
 {
     const struct node *headers = node_get(view->node, "headers");
     for (size_t i = 0; i < view->source->header_count; i++)
@@ -152,74 +133,65 @@ static void check_headers(const struct source_view *view)
 
 /* The endpoint that trades tokens, if that is asked for; and nothing that looks like it
  * otherwise. */
-static void check_exchange(const struct source_view *view, const struct node *auth)
+static void check_exchange(const struct view *view, const struct node *auth)
 {
     const struct node *exchange = node_get(auth, "exchange");
     struct config_auth *read = &view->draft->config->sources[view->index].auth;
-    OWNED char *path = validate_sources_path_of(view, "auth.exchange.client_secret_env");
+    OWNED char *path = memory_format("%s.auth.exchange.client_secret_env", view->path);
     if (read->upstream != AUTH_UPSTREAM_EXCHANGE) {
         if (exchange)
-            validate_sources_complain_at(view, exchange, "auth.exchange",
-                                         "add it, or take the mapping out",
-                                         "the mapping has no effect without `upstream: exchange`");
+            view_report(view, exchange, false, "auth.exchange", "add it, or take the mapping out",
+                        "the mapping has no effect without `upstream: exchange`");
     } else {
         const struct node *place = exchange ? exchange : node_get(auth, "upstream");
         if (node_is_null(node_get(exchange, "token_url")))
-            validate_sources_complain_at(view, place, "auth.exchange.token_url", NULL,
-                                         "the key is missing");
+            view_report(view, place, false, "auth.exchange.token_url", NULL, "the key is missing");
         if (node_is_null(node_get(exchange, "client_id")))
-            validate_sources_complain_at(view, place, "auth.exchange.client_id", NULL,
-                                         "the key is missing");
+            view_report(view, place, false, "auth.exchange.client_id", NULL, "the key is missing");
         read->exchange.client_secret =
             validate_secret(view->draft, node_get(exchange, "client_secret_env"), path);
     }
 }
 
 /* An empty mapping must not leave the source open to everybody. */
-static void check_auth(const struct source_view *view)
+static void check_auth(const struct view *view)
 {
     const struct node *auth = node_get(view->node, "auth");
     const struct config_auth *read = &view->source->auth;
     if (!auth)
         return;
     if (node_is_null(auth)) {
-        validate_sources_complain(view, "auth", "name issuer and audience, or take the key out",
-                                  "the mapping is empty");
+        view_report(view, NULL, false, "auth", "name issuer and audience, or take the key out",
+                    "the mapping is empty");
         return;
     }
-    OWNED char *path = validate_sources_path_of(view, "auth");
-    if (read->upstream == AUTH_UPSTREAM_PASS) {
-        OWNED char *key = document_join(path, "upstream");
-        report_warning(&view->draft->report, node_get(auth, "upstream"), key, "write drop",
-                       "the specification forbids to pass tokens on unless they are meant for that "
-                       "server");
-    }
+    if (read->upstream == AUTH_UPSTREAM_PASS)
+        view_report(view, node_get(auth, "upstream"), true, "auth.upstream", "write drop",
+                    "the specification forbids to pass tokens on unless they are meant for that "
+                    "server");
     check_exchange(view, auth);
     if (view->source->identity != IDENTITY_AUTHORIZATION)
-        report_warning(&view->draft->report, node_get(view->node, "identity"), path,
-                       "take `identity` out",
-                       "with auth the token's subject owns, not the session");
+        view_report(view, node_get(view->node, "identity"), true, "auth", "take `identity` out",
+                    "with auth the token's subject owns, not the session");
 }
 
-static void check_identity(const struct source_view *view)
+static void check_identity(const struct view *view)
 {
     if (view->source->identity != IDENTITY_ANONYMOUS || node_get(view->node, "auth"))
         return;
-    OWNED char *path = validate_sources_path_of(view, "identity");
-    report_warning(&view->draft->report, node_get(view->node, "identity"), path, NULL,
-                   "all clients without credentials share tasks and results");
+    view_report(view, NULL, true, "identity", NULL,
+                "all clients without credentials share tasks and results");
 }
 
 /* A changed tool waits for the workflow of its rule, or for `default`. */
-static void check_pin(const struct source_view *view)
+static void check_pin(const struct view *view)
 {
     const struct node *tools = node_get(node_get(view->node, "pin"), "tools");
     if (view->source->pins[DEFINITION_TOOL] != PIN_APPROVE ||
         view->draft->config->workflow_count == 0 || config_workflow_of(view->draft->config, NULL))
         return;
-    OWNED char *path = validate_sources_path_of(view, "pin.tools");
-    report_error(&view->draft->report, tools, path, "name one of them default",
-                 "there are several workflows, and a change has none that decides");
+    view_report(view, tools, false, "pin.tools", "name one of them default",
+                "there are several workflows, and a change has none that decides");
 }
 
 void validate_sources(const struct draft *draft)
@@ -229,7 +201,12 @@ void validate_sources(const struct draft *draft)
         report_error(&draft->report, sources, "sources", "add one with id, kind and url",
                      "V-010 no sources are defined");
     for (size_t i = 0; sources && i < draft->config->source_count; i++) {
-        struct source_view view = {draft, sources->values[i], &draft->config->sources[i], i};
+        OWNED char *path = memory_format("sources[%zu]", i);
+        const struct view view = {.draft = draft,
+                                  .node = sources->values[i],
+                                  .path = path,
+                                  .source = &draft->config->sources[i],
+                                  .index = i};
         struct place place = source_text_place(draft->report.source, view.node->start);
         draft->config->sources[i].line = place.line;
         draft->config->sources[i].column = place.column;

@@ -9,7 +9,7 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 0,
-  eras: 153,
+  eras: 152,
   words: 18,
   reach: 10,
   write: 2,
@@ -17,12 +17,12 @@ const LIMITS = {
   calls: 0,
   statements: 3,
   pointers: 22,
-  lines: 137500, // what is added meanwhile has some room
+  lines: 136900, // what is added meanwhile has some room
   gateway: 44500,
   files: 794,
   users: 32,
   statics: 28,
-  assertions: 375,
+  assertions: 378,
 };
 const measured = measure();
 
