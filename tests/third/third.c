@@ -6,8 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "server/legacy.h"
-#include "server/modern.h"
+#include "server/protocol.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -39,7 +38,7 @@ static const char *const event_names[] = {
     [EVENT_AGAIN] = "again",         [EVENT_FOLLOWED] = "followed",
     [EVENT_RESULT] = "result",       [EVENT_ERROR] = "error",
     [EVENT_REFUSED] = "refused",     [EVENT_CANCELLED] = "cancelled",
-    [EVENT_LOST] = "lost",
+    [EVENT_LOST] = "lost",           [EVENT_MESSAGE] = "message",
 };
 
 static enum event_kind kind_of(struct str step)
@@ -186,28 +185,39 @@ static void third_describe(struct call *call, struct buffer *out)
                        "\"serverInfo\":{\"name\":\"third\",\"version\":\"3\"}}");
 }
 
-static void third_begin(struct server_link *link, struct call *call)
+static struct third *third_create(struct server_link *link)
 {
     struct third *third = memory_alloc(sizeof *third);
-    struct headers headers;
-    OWNED_BUFFER(body);
-    OWNED_BUFFER(id);
-    headers_init(&headers, true);
-    if (link->maker)
-        link->maker->write(link, &headers, &body, &id);
-    else
-        buffer_append_format(&body, "{\"params\":{\"arguments\":%.*s}}",
-                             STR_ARGS(call->envelope.arguments.raw));
-    headers_finish(&headers);
     ASSERT(!link->own);
     MAGIC_SET(third, THIRD_MAGIC);
     third->link = link;
     link->own = third;
-    link->state = LINK_SENT;
     buffer_append_char(&third->told, '[');
-    buffer_append(&third->script, json_path(buffer_str(&body), "params", "arguments", "script"));
     loop_timer_init(&third->timer, link->worker->loop, on_step, third);
-    loop_timer_start(&third->timer, 0);
+    return third;
+}
+
+static void third_attach(struct server_link *link, struct call *call)
+{
+    struct third *third = third_create(link);
+    buffer_append(&third->script, json_member(call->envelope.arguments.raw, "script"));
+}
+
+static void third_begin(struct server_link *link)
+{
+    struct headers headers;
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(id);
+    headers_init(&headers, true);
+    if (link->maker) {
+        struct third *third = third_create(link);
+        link->maker->write(link, &headers, &body, &id);
+        buffer_append(&third->script,
+                      json_path(buffer_str(&body), "params", "arguments", "script"));
+    }
+    headers_finish(&headers);
+    link->state = LINK_SENT;
+    loop_timer_start(&third_from(link->own)->timer, 0);
 }
 
 static void third_release(struct server_link *link)
@@ -228,8 +238,9 @@ static void third_release(struct server_link *link)
 
 #define THIRD                                                                                      \
     {                                                                                              \
-        .name = "third", .obtain = third_obtain, .describe = third_describe, .begin = third_begin, \
-        .answer = third_answer, .answer_round = third_answer_round, .pause = third_pause,          \
+        .name = "third", .obtain = third_obtain, .describe = third_describe,                       \
+        .attach = third_attach, .begin = third_begin, .answer = third_answer,                      \
+        .answer_round = third_answer_round, .pause = third_pause,                                  \
         .expect_answer = third_expect_answer, .set_silence = third_set_silence,                    \
         .cancel = third_cancel, .release = third_release                                           \
     }

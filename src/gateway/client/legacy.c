@@ -10,7 +10,7 @@
 #include "conversation/question.h"
 #include "server/bridge_request.h"
 #include "server/catalogue.h"
-#include "server/modern.h"
+#include "server/protocol.h"
 #include "server/server_refusal.h"
 #include "state/source_eras.h"
 #include "taskgate/core/assert.h"
@@ -191,7 +191,7 @@ static void send_anew(struct call *call)
 {
     struct legacy_call *legacy = legacy_call_of(call);
     if (legacy)
-        legacy->up.protocol->begin(&legacy->up, NULL);
+        legacy->up.protocol->begin(&legacy->up);
 }
 
 /* The tool repeats other arguments in headers than the list of its owner says. */
@@ -595,7 +595,7 @@ static void legacy_start(struct call *call, const struct looks *looks,
     deferred_response_await_upstream(call);
     deferred_response_open_late(call);
     call_part_add(call, &legacy->part, &legacy_call_kind);
-    legacy->up.protocol->begin(&legacy->up, NULL);
+    legacy->up.protocol->begin(&legacy->up);
 }
 
 /* ---- a call that goes on elsewhere ---- */

@@ -10,7 +10,7 @@
 #include "call/deferred_response.h"
 #include "call/request_state.h"
 #include "conversation/conversation.h"
-#include "server/legacy.h"
+#include "server/protocol.h"
 #include "server/server_refusal.h"
 #include "server/sessions.h"
 #include "taskgate/core/assert.h"

@@ -382,14 +382,12 @@ void conversation_begin(struct call *call, const struct conversation_start *star
     struct conversation *conversation = memory_alloc(sizeof *conversation);
     MAGIC_SET(conversation, CONVERSATION_MAGIC);
     conversation->client = start->client;
-    conversation->up = (struct server_link){.protocol = start->server,
-                                            .worker = call->worker,
-                                            .snapshot = snapshot_ref(call->snapshot),
-                                            .source = call->source,
-                                            .silence_ms = start->silence_ms,
-                                            .most_bytes = start->most_bytes,
-                                            .take = on_event,
-                                            .context = conversation};
+    server_link_init(&conversation->up, start->server, NULL, call->worker, conversation);
+    conversation->up.snapshot = snapshot_ref(call->snapshot);
+    conversation->up.source = call->source;
+    conversation->up.silence_ms = start->silence_ms;
+    conversation->up.most_bytes = start->most_bytes;
+    conversation->up.take = on_event;
     list_init(&conversation->questions);
     list_init(&conversation->held);
     loop_timer_init(&conversation->gather, call->worker->loop, on_gathered, conversation);
@@ -398,7 +396,8 @@ void conversation_begin(struct call *call, const struct conversation_start *star
     list_append(&call->worker->conversations, &conversation->node);
     snprintf(conversation->leg, sizeof conversation->leg, "%s", start->leg);
     buffer_append(&conversation->declared, start->declared);
-    start->server->begin(&conversation->up, call);
+    start->server->attach(&conversation->up, call);
+    start->server->begin(&conversation->up);
 }
 
 /* ---- the client comes back, or goes ---- */

@@ -278,7 +278,7 @@ static void notify_server(const struct detached_call *detached, const char *reas
     if (!detached->base.exchange)
         return; /* a modern server sees its stream closed */
     buffer_init(&body);
-    invocation_write_cancelled(&detached->base, reason, &body);
+    jsonrpc_write_cancelled(&body, buffer_str(&detached->base.request_id), reason);
     sending.body = buffer_str(&body);
     exchange_notify(detached->base.worker, &sending);
     buffer_finish(&body);

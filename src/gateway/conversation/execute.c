@@ -22,8 +22,6 @@
 #include "rounds.h"
 #include "server/catalogue.h"
 #include "server/own.h"
-#include "server/sessions.h"
-#include "state/source_eras.h"
 #include "state/task_aliases.h"
 #include "task_inputs.h"
 #include "taskgate/core/assert.h"
@@ -37,12 +35,12 @@
 #include "taskgate/gateway/conversation_claim.h"
 #include "taskgate/identity/identity.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/legacy_text.h"
-#include "taskgate/mcp/modern_text.h"
 #include "taskgate/mcp/question.h"
 #include "taskgate/telemetry/task_trace.h"
 #include "waiting.h"
 
+/* Questions of the server that are open at once. */
+#define MOST_ASKS 32
 #define STORE_RETRY_MS 1000
 #define LIST_RETRY_MS 5000
 #define TOKEN_RETRY_MS 5000
@@ -63,8 +61,7 @@ struct execution {
     struct exchanger_wait *trade;   /* while it is being exchanged; only at OFFERED */
     bool has_all_headers;           /* `headers` are what is sent; else the credentials alone */
     char credentials_digest[DIGEST_HEX_BYTES]; /* of what would be sent; set by each beginning */
-    struct opened_session *session;            /* opened for it; NULL: none */
-    /* Of a modern call at a legacy server. */
+    /* Of one that leases a session: */
     uint64_t asked;             /* questions of the server so far */
     struct loop_timer patience; /* with its client, which is asked them */
 };
@@ -81,15 +78,6 @@ static struct execution *find_execution(const struct gateway_worker *worker, str
 {
     return map_get(worker->executions, id);
 }
-
-static void execution_end(struct execution *execution);
-static void execution_answered(struct execution *execution, const struct exchange_reply *reply);
-static void execution_fail(struct execution *execution, enum jsonrpc_error error,
-                           const char *details);
-static void execution_store_outcome(struct execution *execution);
-static bool execution_asks_take(struct execution *execution, struct str message);
-static bool execution_asks_is_open(const struct execution *execution);
-static void execution_say_last(struct execution *execution, struct str body, struct str id);
 
 /* ---- the token that the server gets ---- */
 
@@ -153,32 +141,35 @@ static bool find_token(struct execution *execution)
     return true;
 }
 
-/* Between two looks at a task of the server's. */
-#define POLL_INTERVAL_MS 1000
-#define POLL_INTERVAL_MIN_MS 100
-#define POLL_INTERVAL_MAX_MS 60000
+/* ---- what is sent ---- */
 
-static void execution_server_message(void *context, struct str message)
+static struct question_table *questions_of(const struct execution *execution)
 {
-    struct execution *execution = execution_from(context);
-    char key[CLIENT_KEY_BYTES];
-    if (execution->leases_session && execution_asks_take(execution, message))
-        return;
-    inbox_key_of_task(execution->base.task, key);
-    struct notice_origin origin = invocation_origin(&execution->base);
-    origin.key = key;
-    origin.task = execution->base.task;
-    notices_take(&origin, message);
+    return execution->base.worker->gateway->questions;
+}
+
+/* Whether the client has something to answer. */
+static bool execution_is_asking(const struct execution *execution)
+{
+    return execution->asked > 0 &&
+           rounds_count(questions_of(execution), str_from(execution->base.id), NULL) > 0;
 }
 
 /* The server may be silent while a person has its question. */
 static int64_t silence_limit_ms(const struct execution *execution)
 {
-    return execution_asks_is_open(execution) ||
+    return execution_is_asking(execution) ||
                    question_keeps_server_waiting(execution->base.worker->gateway,
                                                  execution->base.task)
                ? 0
                : execution->base.snapshot->config->times.execution_timeout_ms;
+}
+
+static void set_silence(struct execution *execution)
+{
+    struct server_link *up = &execution->base.up;
+    if (up->exchange)
+        up->protocol->set_silence(up, silence_limit_ms(execution));
 }
 
 /* In the trace of the request that made the task, which has ended long ago; linked to it, and to
@@ -193,8 +184,9 @@ static void join_trace(struct sending *sending, const struct task *task,
     };
 }
 
-static struct sending execution_sending(const struct execution *execution, struct task_trace *trace)
+static struct sending sending_of_execution(struct server_link *link, struct task_trace *trace)
 {
+    const struct execution *execution = execution_from(link->context);
     const struct invocation *base = &execution->base;
     struct sending sending = invocation_sending(base);
     sending.silence_ms = silence_limit_ms(execution);
@@ -202,26 +194,6 @@ static struct sending execution_sending(const struct execution *execution, struc
     if (telemetry_is_on && task_trace_read(trace, str_from(base->task->trace)))
         join_trace(&sending, base->task, trace);
     return sending;
-}
-
-static void execution_ask(struct execution *execution, struct str body, struct str id,
-                          const struct exchange_events *events)
-{
-    struct task_trace trace;
-    struct sending sending = execution_sending(execution, &trace);
-    sending.body = body;
-    sending.id = id;
-    execution->base.exchange = exchange_send(execution->base.worker, &sending, events, execution);
-}
-
-static void on_reply(void *context, const struct exchange_reply *reply)
-{
-    execution_answered(execution_from(context), reply);
-}
-
-static void execution_set_silence(struct execution *execution)
-{
-    exchange_set_silence(invocation_exchange(&execution->base), silence_limit_ms(execution));
 }
 
 /* Adds a `task` member, without which the server does not run the tool. A client that knows no
@@ -242,11 +214,6 @@ static void add_task(struct buffer *body, const struct task *task)
     *body = whole;
 }
 
-static bool execution_is_modern(const struct execution *execution)
-{
-    return *execution->base.task->mirrored_headers && !execution->leases_session;
-}
-
 static void execution_take_id(struct execution *execution)
 {
     char uuid[RANDOM_UUID_BYTES];
@@ -255,187 +222,65 @@ static void execution_take_id(struct execution *execution)
     buffer_append_format(&execution->base.request_id, "\"tg:%s\"", uuid);
 }
 
-/* Of a modern call the id alone is another one, so that its headers stay true. */
-static void execution_write(const struct execution *execution, struct buffer *body)
+/* Where the server has the era of the request, only its id is another one, so that its headers stay
+ * true. */
+static void write_execution(struct server_link *link, struct headers *headers, struct buffer *body,
+                            struct buffer *id)
 {
+    struct execution *execution = execution_from(link->context);
     const struct task *task = execution->base.task;
-    struct str quoted = buffer_str(&execution->base.request_id);
-    struct str id = str_slice(quoted.bytes + 1, quoted.length - 2);
     struct envelope envelope;
+    if (link->has_asked)
+        execution_take_id(execution);
+    buffer_append(id, buffer_str(&execution->base.request_id));
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
     if (execution->leases_session)
-        legacy_text_write_request(body, &envelope, quoted);
+        link->protocol->translate(body, &envelope, buffer_str(id));
     else
-        envelope_write_executable(&envelope, id, task->keep_task || execution_is_modern(execution),
-                                  body);
+        envelope_write_executable(&envelope, str_slice(id->bytes + 1, id->length - 2),
+                                  task->keep_task || !link->protocol->has_sessions, body);
     if (task->keep_task && (envelope.task.raw.length == 0 || execution->leases_session))
         add_task(body, task);
     envelope_finish(&envelope);
+    headers_add_all(headers, &execution->base.headers);
 }
 
-static void post(struct execution *execution)
+static struct str request_of_execution(const struct server_link *link)
 {
-    static const struct exchange_events events = {.reply = on_reply,
-                                                  .server_message = execution_server_message};
-    struct buffer body = {0};
-    execution_write(execution, &body);
-    execution_ask(execution, buffer_str(&body), buffer_str(&execution->base.request_id), &events);
-    buffer_finish(&body);
+    const struct task *task = invocation_from(link->context)->task;
+    return str_slice(task->request, task->request_length);
 }
 
-static void execution_send(struct execution *execution)
+/* Whether it runs in a session of the gateway's. */
+static bool execution_needs_session(const struct execution *execution)
 {
-    execution_take_id(execution);
-    /* At RUNNING it goes to a server that had forgotten its session. */
-    if (conversation_where(&execution->base) != CONVERSATION_RUNNING &&
-        !conversation_move(&execution->base, CONVERSATION_RUNNING))
-        execution_end(execution);
-    else if (execution_is_modern(execution))
-        execution->base.up.protocol->begin(&execution->base.up, NULL);
-    else
-        post(execution);
+    return execution->base.up.protocol->has_sessions &&
+           (execution->own_session || execution->leases_session || execution->lacks_session);
 }
 
-/* ---- a task of the server's own ---- */
+/* ---- what the server asks a client that leases a session: rows of a round of the task ---- */
 
-/* A tool that the server runs only so (behaviour 7.9: its annotation `required`): created, polled,
- * and its result fetched. */
-
-static void write_task_params(struct buffer *params, const struct execution *execution)
+static void answer_server(struct execution *execution, struct str asked_id,
+                          const struct answer *answer)
 {
-    buffer_append_text(params, "{\"taskId\":");
-    buffer_append_json_string(params, str_from(execution->base.server_task));
-    buffer_append_char(params, '}');
-}
-
-static void execution_task_ask(struct execution *execution, const char *method,
-                               const struct exchange_events *events)
-{
-    struct buffer params = {0}, body = {0}, id = {0};
-    write_task_params(&params, execution);
-    exchange_write_request(&body, &id, method, buffer_str(&params));
-    execution_ask(execution, buffer_str(&body), buffer_str(&id), events);
-    buffer_finish(&params);
-    buffer_finish(&body);
-    buffer_finish(&id);
-}
-
-static void on_task_result(void *context, const struct exchange_reply *reply)
-{
-    execution_answered(execution_from(context), reply);
-}
-
-static void fetch_task_result(struct execution *execution)
-{
-    static const struct exchange_events events = {.reply = on_task_result,
-                                                  .server_message = execution_server_message};
-    execution_task_ask(execution, "tasks/result", &events);
-}
-
-static int64_t task_interval_ms(struct str task)
-{
-    uint64_t interval;
-    if (!str_to_u64(json_member(task, "pollInterval"), &interval))
-        return POLL_INTERVAL_MS;
-    if (interval < POLL_INTERVAL_MIN_MS)
-        return POLL_INTERVAL_MIN_MS;
-    return interval > POLL_INTERVAL_MAX_MS ? POLL_INTERVAL_MAX_MS : (int64_t)interval;
-}
-
-static void on_task_status(void *context, const struct exchange_reply *reply)
-{
-    struct execution *execution = execution_from(context);
-    struct str task = json_member(reply->message, "result");
-    struct str status = json_member(task, "status");
-    execution->base.exchange = NULL;
-    if (task.length == 0)
-        execution_answered(execution, reply); /* an error or no answer is the call's outcome */
-    else if (json_string_equals(status, STR("working")))
-        loop_timer_start(&execution->base.timer, task_interval_ms(task));
-    else /* the task has ended or asks something; tasks/result brings its answer */
-        fetch_task_result(execution);
-}
-
-static void on_task_poll(void *context)
-{
-    static const struct exchange_events events = {.reply = on_task_status,
-                                                  .server_message = execution_server_message};
-    execution_task_ask(execution_from(context), "tasks/get", &events);
-}
-
-static bool execution_task_follow(struct execution *execution, struct str result)
-{
-    struct invocation *base = &execution->base;
-    struct gateway *gateway = base->worker->gateway;
-    struct str task = json_member(result, "task");
-    char *id = json_string_text(json_member(task, "taskId"), NULL);
-    if (!id)
-        return false; /* an immediate result is acceptable too */
-    base->server_task = id;
-    if (!conversation_move(base, CONVERSATION_FOLLOWING)) {
-        execution_end(execution);
-        return true;
-    }
-    task_aliases_put(gateway->task_aliases, base->session[0] ? base->audience.key : "", id,
-                     base->task);
-    store_task_set_upstream(gateway->store, str_from(base->id), str_from(id),
-                            (struct store_call){base->worker->loop, NULL, NULL});
-    loop_timer_start_with(&base->timer, on_task_poll, execution, task_interval_ms(task));
-    return true;
-}
-
-static void execution_task_cancel(struct execution *execution)
-{
-    struct buffer params = {0}, body = {0}, id = {0};
-    write_task_params(&params, execution);
-    exchange_write_request(&body, &id, "tasks/cancel", buffer_str(&params));
-    execution_say_last(execution, buffer_str(&body), buffer_str(&id));
-    buffer_finish(&params);
-    buffer_finish(&body);
-    buffer_finish(&id);
-}
-
-/* That are open at once. */
-#define MOST_ASKS 32
-#define TOO_MANY "{\"code\":-32603,\"message\":\"Too many questions in one call\"}"
-
-/* ---- what the server asks a modern client: rows of a round of the task ---- */
-
-static struct question_table *rounds_of_session(const struct execution *execution)
-{
-    return execution->base.worker->gateway->questions;
-}
-
-static bool execution_asks_is_open(const struct execution *execution)
-{
-    return execution->asked > 0 &&
-           rounds_count(rounds_of_session(execution), str_from(execution->base.id), NULL) > 0;
-}
-
-static void respond(const struct execution *execution, struct str id, const char *member,
-                    const char *value)
-{
-    ASSERT(execution->session);
-    opened_session_respond(execution->session, id, member, str_from(value));
+    struct server_link *up = &execution->base.up;
+    ASSERT(execution->leases_session && up->state != LINK_NEW);
+    up->protocol->answer(up, asked_id, answer);
 }
 
 /* The client has not answered it. */
-static void refuse_question(const struct execution *execution, const struct question *question)
+static void refuse_question(struct execution *execution, const struct question *question)
 {
-    enum mcp_question kind = mcp_question_of(str_from(question->message));
-    struct str id = str_from(question->asked_id);
-    if (kind == MCP_QUESTION_FORM || kind == MCP_QUESTION_URL)
-        respond(execution, id, "result", "{\"action\":\"cancel\"}");
-    else
-        respond(execution, id, "error",
-                "{\"code\":-32603,\"message\":\"The client has not answered\"}");
+    const struct answer none = {.kind = ANSWER_NONE,
+                                .question = mcp_question_of(str_from(question->message))};
+    answer_server(execution, str_from(question->asked_id), &none);
 }
 
 static struct question *pull_question(const struct execution *execution, struct str raw_key,
                                       struct str id)
 {
-    struct question *question = rounds_pull(
-        rounds_of_session(execution), str_from(execution->base.id), raw_key, id, clock_now_ms());
+    struct question *question = rounds_pull(questions_of(execution), str_from(execution->base.id),
+                                            raw_key, id, clock_now_ms());
     ASSERT(!question || question->asked_id);
     return question;
 }
@@ -443,8 +288,7 @@ static struct question *pull_question(const struct execution *execution, struct 
 static void note_questions(struct execution *execution)
 {
     invocation_rounds_tell(&execution->base);
-    if (execution->base.exchange)
-        execution_set_silence(execution);
+    set_silence(execution);
 }
 
 static void on_patience(void *context)
@@ -460,23 +304,6 @@ static void on_patience(void *context)
     note_questions(execution);
 }
 
-static void ask_client(struct execution *execution, struct str message, size_t others)
-{
-    OWNED_BUFFER(request);
-    modern_text_write_question(&request, message);
-    if (!rounds_add(rounds_of_session(execution), str_from(execution->base.id), ++execution->asked,
-                    json_member(message, "id"), buffer_str(&request), clock_now_ms())) {
-        respond(execution, json_member(message, "id"), "error", TOO_MANY);
-        return;
-    }
-    loop_timer_stop(&execution->patience);
-    loop_timer_start_with(&execution->patience, on_patience, execution,
-                          execution->base.snapshot->config->pseudo.elicitation_timeout_ms);
-    log_info("Upstream asks the client of a task", LOG_TEXT("task", execution->base.id),
-             LOG_NUMBER("requests", (int64_t)others + 1));
-    note_questions(execution);
-}
-
 /* As the client has declared in the call itself. */
 static bool may_ask(const struct execution *execution, enum mcp_question kind)
 {
@@ -488,18 +315,30 @@ static bool may_ask(const struct execution *execution, enum mcp_question kind)
     return may && !answer_gate_denies(task);
 }
 
-static void take_question(struct execution *execution, struct str message, enum mcp_question kind)
+/* false: too many are open. */
+static bool ask_client(struct execution *execution, const struct event *event)
 {
-    struct str id = json_member(message, "id");
-    size_t others = rounds_count(rounds_of_session(execution), str_from(execution->base.id), NULL);
-    if (!server_budget_take(&execution->base.budget, SERVER_REQUEST, clock_monotonic_ms()))
-        log_warn("A server asks too much in one call", LOG_TEXT("task", execution->base.id));
-    else if (!may_ask(execution, kind))
-        respond(execution, id, "error", "{\"code\":-32601,\"message\":\"Method not found\"}");
-    else if (others >= MOST_ASKS)
-        respond(execution, id, "error", TOO_MANY);
-    else
-        ask_client(execution, message, others);
+    struct question_table *table = questions_of(execution);
+    struct str id = str_from(execution->base.id);
+    size_t others = rounds_count(table, id, NULL);
+    if (others >= MOST_ASKS || !rounds_add(table, id, ++execution->asked, event->asked.id,
+                                           event->asked.request, clock_now_ms()))
+        return false;
+    loop_timer_start_with(&execution->patience, on_patience, execution,
+                          execution->base.snapshot->config->pseudo.elicitation_timeout_ms);
+    log_info("Upstream asks the client of a task", LOG_TEXT("task", execution->base.id),
+             LOG_NUMBER("requests", (int64_t)others + 1));
+    note_questions(execution);
+    return true;
+}
+
+static void execution_take_question(struct execution *execution, const struct event *event)
+{
+    bool may = may_ask(execution, event->asked.kind);
+    if (!may || !ask_client(execution, event))
+        answer_server(execution, event->asked.id,
+                      &(struct answer){.kind = may ? ANSWER_TOO_MANY : ANSWER_UNABLE,
+                                       .question = event->asked.kind});
 }
 
 static void withdraw(struct execution *execution, struct str request_id)
@@ -514,28 +353,18 @@ static void withdraw(struct execution *execution, struct str request_id)
         note_questions(execution);
 }
 
-static bool execution_asks_take(struct execution *execution, struct str message)
-{
-    bool is_request = json_member(message, "id").length > 0;
-    enum mcp_question kind = is_request ? mcp_question_of(message) : MCP_QUESTION_NONE;
-    bool is_withdrawal =
-        !is_request && json_string_equals(json_member(message, "method"), STR(MCP_CANCELLED));
-    if (kind != MCP_QUESTION_NONE)
-        take_question(execution, message, kind);
-    else if (is_withdrawal)
-        withdraw(execution, json_path(message, "params", "requestId"));
-    return kind != MCP_QUESTION_NONE || is_withdrawal;
-}
-
-static void execution_asks_hold(struct execution *execution)
+/* Answers have come and do not go up yet: their questions end by no clock. */
+static void hold_questions(struct execution *execution)
 {
     size_t open;
-    rounds_count(rounds_of_session(execution), str_from(execution->base.id), &open);
+    rounds_count(questions_of(execution), str_from(execution->base.id), &open);
     if (open == 0)
         loop_timer_stop(&execution->patience);
 }
 
-static void execution_asks_end(struct execution *execution, struct str answers, bool pass)
+/* Gives the answers (JSON object, by the keys that the client has) to the server, or says that
+ * there is none. */
+static void answer_questions(struct execution *execution, struct str answers, bool pass)
 {
     struct str raw_key, answer;
     bool has_changed = false;
@@ -544,278 +373,18 @@ static void execution_asks_end(struct execution *execution, struct str answers, 
         if (!question)
             continue; /* the server does not want it any more */
         if (pass && json_type(answer) == JSON_OBJECT)
-            opened_session_respond(execution->session, str_from(question->asked_id), "result",
-                                   answer);
+            answer_server(execution, str_from(question->asked_id),
+                          &(struct answer){.kind = ANSWER_RESULT, .result = answer});
         else
             refuse_question(execution, question); /* or it is no answer that the protocol has */
         question_free_in_round(question);
         has_changed = true;
     }
-    if (!execution_asks_is_open(execution))
+    if (!execution_is_asking(execution))
         loop_timer_stop(&execution->patience);
     if (has_changed)
         note_questions(execution);
 }
-
-/* ---- the session ---- */
-
-static void send_in_session(struct opened_session *session)
-{
-    execution_send(execution_from(session->listener_context));
-}
-
-/* Notifications there belong to no call. */
-static void on_stream_message(void *context, struct str message)
-{
-    struct execution *execution = execution_from(context);
-    if (!execution_asks_take(execution, message) && json_member(message, "id").length > 0)
-        execution_server_message(execution, message);
-}
-
-static bool may_be_asked(const struct execution *execution)
-{
-    const struct task *task = execution->base.task;
-    struct envelope envelope;
-    if (!execution->leases_session)
-        return false;
-    envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
-    bool may = mcp_may_ask_any(envelope.reserved.client_capabilities);
-    envelope_finish(&envelope);
-    return may;
-}
-
-static void fail_opening(struct execution *execution, const struct exchange_reply *reply)
-{
-    static const char not_sent[] =
-        "the gateway's own session could not be opened; nothing was sent";
-    bool is_refusal = reply->status == 401 || reply->status == 403 || reply->status == 404;
-    if (is_refusal || json_member(reply->message, "error").length > 0)
-        execution_answered(execution, reply);
-    else if (reply->result == UPSTREAM_SILENT)
-        execution_fail(execution, JSONRPC_UPSTREAM_TIMEOUT, not_sent);
-    else if (reply->status > 0)
-        execution_fail(execution, JSONRPC_UPSTREAM_ERROR, not_sent);
-    else
-        execution_fail(execution, JSONRPC_UPSTREAM_FAILED, not_sent);
-}
-
-/* Servers built with the official SDK ask on the session's stream, and not in the call. */
-static void on_opened(struct opened_session *session, const struct exchange_reply *refusal)
-{
-    struct execution *execution = execution_from(session->listener_context);
-    if (refusal) {
-        fail_opening(execution, refusal);
-        return;
-    }
-    session->listener = on_stream_message;
-    headers_set_session(&execution->base.headers, &session->base);
-    if (!may_be_asked(execution) || !opened_session_want_stream(session, send_in_session))
-        execution_send(execution); /* its answer shows whether the server took the notification */
-}
-
-static bool execution_session_is_needed(const struct execution *execution)
-{
-    bool is_modern = execution->base.task && execution_is_modern(execution);
-    return (execution->own_session && !is_modern) || execution->leases_session ||
-           execution->lacks_session;
-}
-
-/* The client declares in each call what it can be asked. */
-static void write_bridged_params(struct execution *execution, struct buffer *params)
-{
-    const struct task *task = execution->base.task;
-    struct envelope envelope;
-    envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
-    legacy_text_write_initialize(params, envelope.reserved.client_capabilities,
-                                 envelope.reserved.client_info);
-    envelope_finish(&envelope);
-}
-
-static void execution_session_open(struct execution *execution)
-{
-    struct task_trace trace;
-    const struct sending sending = execution_sending(execution, &trace);
-    OWNED_BUFFER(params);
-    ASSERT(!execution->session);
-    if (execution->own_session) {
-        headers_finish(&execution->base.headers);
-        service_session_begin(&execution->base.headers, execution->base.source);
-    }
-    if (execution->leases_session)
-        write_bridged_params(execution, &params);
-    else
-        buffer_append(&params, service_session_params());
-    const struct session_opening opening = {.worker = execution->base.worker,
-                                            .snapshot = execution->base.snapshot,
-                                            .source = execution->base.source,
-                                            .headers = &execution->base.headers,
-                                            .params = buffer_str(&params),
-                                            .trace = sending.trace,
-                                            .limit_ms = sending.silence_ms,
-                                            .most_bytes = sending.most_bytes,
-                                            .opened = on_opened,
-                                            .context = execution};
-    execution->session = opened_session_begin(&opening);
-}
-
-/* The server's questions would come in a session that the client does not know: it is not declared
- * that any can be asked. A later request of the call, as of a task of the server's, belongs to the
- * session that has gone. */
-static bool execution_session_reopens(struct execution *execution,
-                                      const struct exchange_reply *reply)
-{
-    struct invocation *base = &execution->base;
-    bool is_first = conversation_where(base) == CONVERSATION_RUNNING && !base->server_task &&
-                    !base->up.has_asked;
-    if (!is_first || execution_session_is_needed(execution) ||
-        !exchange_reply_forgets_session(reply, &base->headers))
-        return false;
-    log_info("The server has forgotten the session of an approved call; it runs in a new one",
-             LOG_TEXT("task", base->id));
-    buffer_clear(&base->request_id);
-    execution->lacks_session = true;
-    execution_session_open(execution);
-    return true;
-}
-
-static void execution_session_close(struct execution *execution)
-{
-    if (execution->session)
-        opened_session_destroy(execution->session);
-    execution->session = NULL;
-    if (execution->own_session)
-        headers_finish(&execution->base.headers);
-    else
-        headers_drop(&execution->base.headers, HTTP_NAME_OF_SESSION);
-}
-
-static void execution_say_last(struct execution *execution, struct str body, struct str id)
-{
-    struct sending sending = invocation_sending(&execution->base);
-    sending.body = body;
-    sending.id = id;
-    if (execution->session)
-        opened_session_leave(execution->session, body, id);
-    else
-        exchange_notify(execution->base.worker, &sending);
-    execution->session = NULL;
-}
-
-static struct str request_of_execution(const struct server_link *link)
-{
-    const struct task *task = invocation_from(link->context)->task;
-    return str_slice(task->request, task->request_length);
-}
-
-static bool has_legacy_client(const struct invocation *invocation)
-{
-    const struct task *task = invocation->task;
-    return *task->mirrored_headers && *task->session; /* modern clients have no sessions */
-}
-
-static void write_execution(struct server_link *link, struct headers *headers, struct buffer *body,
-                            struct buffer *id)
-{
-    struct invocation *base = invocation_from(link->context);
-    if (link->has_asked)
-        execution_take_id(execution_from(link->context));
-    execution_write(execution_from(link->context), body);
-    buffer_append(id, buffer_str(&base->request_id));
-    headers_add_all(headers, &base->headers);
-}
-
-static struct sending sending_of_execution(struct server_link *link, struct task_trace *trace)
-{
-    return execution_sending(execution_from(link->context), trace);
-}
-
-/* ---- what the server says ---- */
-
-/* They need one round only: their keys are unique in the life of their task. */
-static void take_questions_of_task(struct invocation *base, struct str requests)
-{
-    struct question_table *table = base->worker->gateway->questions;
-    struct str id = str_from(base->id);
-    bool has_changed = requests.length > 0 ? rounds_put(table, id, 1, requests, clock_now_ms())
-                                           : rounds_forget(table, id);
-    if (has_changed)
-        invocation_rounds_tell(base);
-    if (has_changed && has_legacy_client(base))
-        task_inputs_ask(base);
-}
-
-static void take_round(struct invocation *base, struct str requests)
-{
-    if (conversation_where(base) != CONVERSATION_FOLLOWING)
-        invocation_rounds_ask(base, requests, has_legacy_client(base));
-    else if (answer_gate_denies(base->task))
-        invocation_rounds_lost(base, LOST_TASK_ROUND);
-    else
-        take_questions_of_task(base, requests);
-}
-
-static void follow_task(struct invocation *base, struct str id)
-{
-    base->server_task = memory_copy_str(id);
-    if (!conversation_move(base, CONVERSATION_FOLLOWING)) {
-        execution_end(execution_from(base));
-        return;
-    }
-    store_task_set_upstream(base->worker->gateway->store, str_from(base->id), id,
-                            (struct store_call){base->worker->loop, NULL, NULL});
-}
-
-static void take_end_of_task(struct invocation *base, const struct event *event)
-{
-    if (event->kind == EVENT_RESULT)
-        invocation_take_result(base, event->text);
-    else if (event->kind == EVENT_ERROR)
-        outcome_of_error(&base->outcome, event->text);
-    else
-        base->outcome.change =
-            (struct task_change){.to = TASK_CANCELLED, .by = "upstream", .reason = "by upstream"};
-    execution_store_outcome(execution_from(base));
-}
-
-static void take_event_of_execution(void *context, const struct event *event)
-{
-    struct invocation *base = invocation_from(context);
-    switch (event->kind) {
-    case EVENT_ROUND:
-        take_round(base, event->text);
-        break;
-    case EVENT_WITHDRAWN:
-        take_questions_of_task(base, STR_EMPTY);
-        break;
-    case EVENT_AGAIN:
-        invocation_rounds_send(base, STR_EMPTY);
-        break;
-    case EVENT_FOLLOWED:
-        follow_task(base, event->text);
-        break;
-    case EVENT_RESULT:
-    case EVENT_ERROR:
-    case EVENT_CANCELLED:
-        if (event->reply)
-            execution_answered(execution_from(base), event->reply);
-        else
-            take_end_of_task(base, event);
-        break;
-    case EVENT_LOST:
-        if (event->lost == LOST_REPLY)
-            execution_answered(execution_from(base), event->reply);
-        else
-            invocation_rounds_lost(base, event->lost);
-        break;
-    default: /* tasks have no progress and no log */
-        break;
-    }
-}
-
-static const struct link_maker execution_maker = {.write = write_execution,
-                                                  .sending = sending_of_execution,
-                                                  .request = request_of_execution,
-                                                  .take = take_event_of_execution};
 
 /* ---- leaving a state ---- */
 
@@ -825,8 +394,10 @@ static bool leave(struct execution *execution, enum conversation_state to)
     struct invocation *base = &execution->base;
     struct gateway *gateway = base->worker->gateway;
     bool was_under_way = conversation_is_under_way(base), had_begun = conversation_has_begun(base);
-    exchange_abandon(base->exchange);
-    base->exchange = NULL;
+    if (had_begun) {
+        question_end_task(base->worker, base->task);
+        rounds_forget(gateway->questions, str_from(base->id));
+    }
     base->up.protocol->release(&base->up);
     loop_timer_stop(&base->timer);
     if (!conversation_move(base, to))
@@ -835,20 +406,12 @@ static bool leave(struct execution *execution, enum conversation_state to)
         atomic_fetch_sub(&gateway->in_flight, 1);
     if (base->server_task)
         task_aliases_remove(gateway->task_aliases, base->audience.key, base->server_task);
-    if (had_begun) {
-        question_end_task(base->worker, base->task);
-        rounds_forget(gateway->questions, str_from(base->id));
-    }
     loop_timer_stop(&execution->patience);
-    if (execution->session || execution_session_is_needed(execution))
-        execution_session_close(execution);
+    if (execution_needs_session(execution) && execution->own_session)
+        headers_finish(&base->headers);
+    else if (execution_needs_session(execution))
+        headers_drop(&base->headers, HTTP_NAME_OF_SESSION);
     return true;
-}
-
-static void wait_for_call(struct execution *execution)
-{
-    if (!leave(execution, CONVERSATION_OFFERED))
-        execution_end(execution);
 }
 
 static void execution_end(struct execution *execution)
@@ -861,18 +424,23 @@ static void execution_end(struct execution *execution)
     invocation_unref(&execution->base);
 }
 
+static void wait_for_call(struct execution *execution)
+{
+    if (!leave(execution, CONVERSATION_OFFERED))
+        execution_end(execution);
+}
+
 /* ---- how it ends: an answer, a refusal of the credentials, an error of the gateway's own ---- */
 
 static void store_as(struct execution *execution, enum conversation_state state)
 {
     struct invocation *base = &execution->base;
-    base->exchange = NULL;
-    base->up.protocol->release(&base->up);
     if (conversation_has_begun(base)) {
         question_end_task(base->worker, base->task);
         rounds_forget(base->worker->gateway->questions, str_from(base->id));
         loop_timer_stop(&execution->patience);
     }
+    base->up.protocol->release(&base->up);
     if (!conversation_move(base, state)) {
         execution_end(execution);
         return;
@@ -880,11 +448,6 @@ static void store_as(struct execution *execution, enum conversation_state state)
     log_info("Call executed", LOG_TEXT("task", base->id),
              LOG_TEXT("state", task_state_name(base->outcome.change.to)));
     invocation_store(base);
-}
-
-static void execution_store_outcome(struct execution *execution)
-{
-    store_as(execution, CONVERSATION_STORING);
 }
 
 static void execution_fail(struct execution *execution, enum jsonrpc_error error,
@@ -933,35 +496,16 @@ static bool is_refusal(int status)
     return status == 401 || status == 403 || status == 404;
 }
 
-/* The error of a legacy server, as its modern client knows errors. */
-static void take_answer_of_server(struct execution *execution, const struct exchange_reply *reply)
-{
-    struct str error = json_member(reply->message, "error");
-    struct buffer mapped;
-    buffer_init(&mapped);
-    if (execution->leases_session && json_type(error) == JSON_OBJECT) {
-        modern_text_write_error(&mapped, error, false);
-        outcome_of_error(&execution->base.outcome, buffer_str(&mapped));
-    } else {
-        invocation_take_reply(&execution->base, reply);
-    }
-    buffer_finish(&mapped);
-}
-
-static void execution_answered(struct execution *execution, const struct exchange_reply *reply)
+/* The call's answer has come, or there is none. */
+static void execution_answered(struct execution *execution, const struct event *event)
 {
     struct invocation *base = &execution->base;
-    bool may_be_task = base->task->keep_task && conversation_where(base) == CONVERSATION_RUNNING;
+    const struct exchange_reply *reply = event->reply;
     bool is_answer = json_member(reply->message, "result").length > 0 ||
                      json_member(reply->message, "error").length > 0;
     bool was_not_let_in = is_refusal(reply->status) || reply->result == UPSTREAM_CONNECT_FAILED;
-    base->exchange = NULL;
     if (reply->too_large)
         metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
-    if (execution_session_reopens(execution, reply))
-        return;
-    if (may_be_task && execution_task_follow(execution, json_member(reply->message, "result")))
-        return;
     if (!is_answer && is_refusal(reply->status) && !base->server_task && !base->up.has_asked) {
         back_to_approved(execution);
         return;
@@ -969,10 +513,193 @@ static void execution_answered(struct execution *execution, const struct exchang
     if (!is_answer && was_not_let_in && base->server_task)
         outcome_of_failure(&base->outcome, str_from(base->task->tool), JSONRPC_UPSTREAM_ERROR,
                            "upstream runs the call, and no longer says what becomes of it");
+    else if (event->kind != EVENT_RESULT && event->text.length > 0)
+        outcome_of_error(&base->outcome, event->text);
     else
-        take_answer_of_server(execution, reply);
+        invocation_take_reply(base, reply);
     store_as(execution, CONVERSATION_STORING);
 }
+
+/* ---- what the server says ---- */
+
+static void execution_pass_message(struct execution *execution, struct str message)
+{
+    char key[CLIENT_KEY_BYTES];
+    struct notice_origin origin = invocation_origin(&execution->base);
+    inbox_key_of_task(execution->base.task, key);
+    origin.key = key;
+    origin.task = execution->base.task;
+    notices_take(&origin, message);
+}
+
+/* Whether the questions of a round are requests to it. */
+static bool client_has_session(const struct invocation *invocation)
+{
+    const struct task *task = invocation->task;
+    return *task->mirrored_headers && *task->session;
+}
+
+/* They need one round only: their keys are unique in the life of their task. */
+static void take_questions_of_task(struct invocation *base, struct str requests)
+{
+    struct question_table *table = base->worker->gateway->questions;
+    struct str id = str_from(base->id);
+    bool has_changed = requests.length > 0 ? rounds_put(table, id, 1, requests, clock_now_ms())
+                                           : rounds_forget(table, id);
+    if (has_changed)
+        invocation_rounds_tell(base);
+    if (has_changed && client_has_session(base))
+        task_inputs_ask(base);
+}
+
+static void execution_take_round(struct invocation *base, struct str requests)
+{
+    if (conversation_where(base) != CONVERSATION_FOLLOWING)
+        invocation_rounds_ask(base, requests, client_has_session(base));
+    else if (answer_gate_denies(base->task))
+        invocation_rounds_lost(base, LOST_TASK_ROUND);
+    else
+        take_questions_of_task(base, requests);
+}
+
+static void follow_task(struct invocation *base, struct str id)
+{
+    struct gateway *gateway = base->worker->gateway;
+    base->server_task = memory_copy_str(id);
+    if (!conversation_move(base, CONVERSATION_FOLLOWING)) {
+        execution_end(execution_from(base));
+        return;
+    }
+    if (base->up.protocol->has_sessions)
+        task_aliases_put(gateway->task_aliases, base->session[0] ? base->audience.key : "",
+                         base->server_task, base->task);
+    store_task_set_upstream(gateway->store, str_from(base->id), id,
+                            (struct store_call){base->worker->loop, NULL, NULL});
+}
+
+static void take_end_of_task(struct invocation *base, const struct event *event)
+{
+    if (event->kind == EVENT_RESULT)
+        invocation_take_result(base, event->text);
+    else if (event->kind == EVENT_ERROR)
+        outcome_of_error(&base->outcome, event->text);
+    else
+        base->outcome.change =
+            (struct task_change){.to = TASK_CANCELLED, .by = "upstream", .reason = "by upstream"};
+    store_as(execution_from(base), CONVERSATION_STORING);
+}
+
+/* Sends the call itself. At RUNNING it goes to a server that had forgotten its session. */
+static void execution_send(struct execution *execution)
+{
+    struct invocation *base = &execution->base;
+    execution_take_id(execution);
+    if (conversation_where(base) != CONVERSATION_RUNNING &&
+        !conversation_move(base, CONVERSATION_RUNNING))
+        execution_end(execution);
+    else
+        base->up.protocol->begin(&base->up);
+}
+
+/* A call of the control plane is one of the gateway's own. */
+static void open_session(struct execution *execution)
+{
+    struct invocation *base = &execution->base;
+    if (execution->own_session) {
+        headers_finish(&base->headers);
+        service_session_begin(&base->headers, base->source);
+    }
+    base->up.protocol->open(&base->up, execution->leases_session);
+}
+
+static void fail_opening(struct execution *execution, const struct event *event)
+{
+    static const char not_sent[] =
+        "the gateway's own session could not be opened; nothing was sent";
+    const struct exchange_reply *reply = event->reply;
+    if (is_refusal(reply->status) || event->text.length > 0)
+        execution_answered(execution, event);
+    else if (reply->result == UPSTREAM_SILENT)
+        execution_fail(execution, JSONRPC_UPSTREAM_TIMEOUT, not_sent);
+    else if (reply->status > 0)
+        execution_fail(execution, JSONRPC_UPSTREAM_ERROR, not_sent);
+    else
+        execution_fail(execution, JSONRPC_UPSTREAM_FAILED, not_sent);
+}
+
+/* The server has not looked at the call, because it has forgotten the client's session. The call is
+ * sent once more, with the same credentials in a session of its own. The server's questions would
+ * come in a session that the client does not know: it is not declared that any can be asked. */
+static void run_in_new_session(struct execution *execution)
+{
+    struct invocation *base = &execution->base;
+    ASSERT(conversation_where(base) == CONVERSATION_RUNNING && !base->server_task);
+    log_info("The server has forgotten the session of an approved call; it runs in a new one",
+             LOG_TEXT("task", base->id));
+    base->up.protocol->release(&base->up);
+    buffer_clear(&base->request_id);
+    execution->lacks_session = true;
+    open_session(execution);
+}
+
+static void take_event_of_execution(void *context, const struct event *event)
+{
+    struct invocation *base = invocation_from(context);
+    struct execution *execution = execution_from(base);
+    switch (event->kind) {
+    case EVENT_MESSAGE:
+        execution_pass_message(execution, event->text);
+        break;
+    case EVENT_QUESTION:
+        execution_take_question(execution, event);
+        break;
+    case EVENT_ROUND:
+        execution_take_round(base, event->text);
+        break;
+    case EVENT_WITHDRAWN:
+        if (execution->leases_session)
+            withdraw(execution, event->asked.id);
+        else
+            take_questions_of_task(base, STR_EMPTY);
+        break;
+    case EVENT_AGAIN:
+        invocation_rounds_send(base, STR_EMPTY);
+        break;
+    case EVENT_OPENED:
+        execution_send(execution);
+        break;
+    case EVENT_FOLLOWED:
+        follow_task(base, event->text);
+        break;
+    case EVENT_RESULT:
+    case EVENT_ERROR:
+    case EVENT_REFUSED:
+    case EVENT_CANCELLED:
+        if (event->reply)
+            execution_answered(execution, event);
+        else
+            take_end_of_task(base, event);
+        break;
+    case EVENT_LOST:
+        if (event->lost > LOST_REPLY)
+            invocation_rounds_lost(base, event->lost);
+        else if (event->lost == LOST_FORGOTTEN && !execution_needs_session(execution))
+            run_in_new_session(execution);
+        else
+            execution_answered(execution, event);
+        break;
+    case EVENT_UNOPENED:
+        fail_opening(execution, event);
+        break;
+    default: /* tasks have no progress and no log */
+        break;
+    }
+}
+
+static const struct link_maker execution_maker = {.write = write_execution,
+                                                  .sending = sending_of_execution,
+                                                  .request = request_of_execution,
+                                                  .take = take_event_of_execution};
 
 /* ---- the client's answers inside the call: past the gate that records them, and perhaps asks
  * people ---- */
@@ -982,11 +709,6 @@ struct passing {
     struct rounds_taken taken;
     struct buffer request_id; /* of the call as it was sent when the server asked */
 };
-
-static struct question_table *questions_of(const struct execution *execution)
-{
-    return execution->base.worker->gateway->questions;
-}
 
 static void passing_destroy(void *context)
 {
@@ -1002,7 +724,7 @@ static void passing_destroy(void *context)
 static void send_answers(struct execution *execution, struct str answers)
 {
     if (execution->leases_session)
-        execution_asks_end(execution, answers, true);
+        answer_questions(execution, answers, true);
     else if (conversation_where(&execution->base) == CONVERSATION_FOLLOWING)
         execution->base.up.protocol->answer_round(&execution->base.up, answers);
     else
@@ -1028,7 +750,7 @@ static void refuse_answers(struct execution *execution, const struct passing *pa
 {
     struct buffer declined = {0};
     if (execution->leases_session) {
-        execution_asks_end(execution, buffer_str(&passing->taken.answers), false);
+        answer_questions(execution, buffer_str(&passing->taken.answers), false);
     } else if (write_declined(&declined, buffer_str(&passing->taken.questions))) {
         send_answers(execution, buffer_str(&declined));
     } else {
@@ -1070,7 +792,7 @@ static void pass_gate_of_answers(struct execution *execution, struct passing *pa
     };
     buffer_append(&passing->request_id, buffer_str(&execution->base.request_id));
     if (execution->leases_session)
-        execution_asks_hold(execution);
+        hold_questions(execution);
     answer_gate_pass(execution->base.worker, &answers, on_answers_judged, passing_destroy, passing);
 }
 
@@ -1222,8 +944,8 @@ static void run_call(struct execution *execution, struct task *task)
         return;
     }
     log_info("Executing", LOG_TEXT("task", task->id), LOG_TEXT("tool", task->tool));
-    if (execution_session_is_needed(execution))
-        execution_session_open(execution);
+    if (execution_needs_session(execution))
+        open_session(execution);
     else
         execution_send(execution);
 }
@@ -1280,7 +1002,7 @@ static void check_call(struct execution *execution)
         commit_call(execution);
 }
 
-/* A modern server has no sessions, so these are what the call is sent with. */
+/* The server has no sessions, so these are what the call is sent with. */
 static void set_own_headers(struct execution *execution)
 {
     struct invocation *base = &execution->base;
@@ -1291,22 +1013,23 @@ static void set_own_headers(struct execution *execution)
 
 static bool take_rules(struct execution *execution)
 {
+    bool repeats_body = *execution->base.task->mirrored_headers;
     snapshot_unref(execution->base.snapshot);
     execution->base.snapshot = snapshot_current();
     execution->base.source = config_source_find(execution->base.snapshot->config,
                                                 str_from(execution->base.task->source));
     if (execution->base.source && !execution->own_session)
         headers_set_static(&execution->base.headers, execution->base.source);
-    execution->leases_session =
-        *execution->base.task->mirrored_headers && execution->base.source &&
-        source_eras_bridge_down(execution->base.worker->gateway->eras, execution->base.source,
-                                clock_monotonic_ms());
-    if (execution->own_session && execution->base.source && execution_is_modern(execution))
+    ASSERT(execution->base.up.state == LINK_NEW);
+    execution->base.up.protocol =
+        server_protocol_of(execution->base.worker, execution->base.source, repeats_body);
+    execution->leases_session = repeats_body && execution->base.up.protocol->has_sessions;
+    if (execution->own_session && execution->base.source &&
+        !execution->base.up.protocol->has_sessions)
         set_own_headers(execution);
     execution->lacks_session =
         execution->lacks_session ||
-        (!execution->own_session && !*execution->base.task->mirrored_headers &&
-         execution->base.source &&
+        (!execution->own_session && !repeats_body && execution->base.source &&
          service_session_is_wanted(execution->base.worker, execution->base.source,
                                    &execution->base.headers));
     bool has_token = find_token(execution);
@@ -1561,17 +1284,7 @@ void execution_offer_own(struct gateway_worker *worker, struct task *task, bool 
 /* The owner or an operator has cancelled the task. The server is notified. */
 static void stop_call(struct execution *execution)
 {
-    if (execution->base.task && execution_is_modern(execution)) {
-        execution->base.up.protocol->cancel(&execution->base.up, "");
-    } else if (execution->base.server_task) {
-        execution_task_cancel(execution);
-    } else if (execution->base.exchange && execution->base.request_id.length > 0) {
-        struct buffer body;
-        buffer_init(&body);
-        invocation_write_cancelled(&execution->base, "cancelled", &body);
-        execution_say_last(execution, buffer_str(&body), STR_EMPTY);
-        buffer_finish(&body);
-    }
+    execution->base.up.protocol->cancel(&execution->base.up, "cancelled");
     execution_end(execution);
 }
 
@@ -1584,8 +1297,8 @@ const struct identity *execution_identity(const struct gateway_worker *worker, s
 void execution_input_changed(struct gateway_worker *worker, const struct task *task)
 {
     struct execution *execution = find_execution(worker, str_from(task->id));
-    if (execution && invocation_exchange(&execution->base))
-        execution_set_silence(execution);
+    if (execution)
+        set_silence(execution);
 }
 
 /* Nothing is held for the task here. It may be the control plane's, whose calls only the first

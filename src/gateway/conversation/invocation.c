@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/modern.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
@@ -296,7 +295,7 @@ struct notice_origin invocation_origin(struct invocation *invocation)
         .worker = invocation->worker,
         .snapshot = invocation->snapshot,
         .source = invocation->source,
-        .headers = &invocation->headers,
+        .headers = invocation->up.headers ? invocation->up.headers : &invocation->headers,
         .session = invocation->session,
         .audience = &invocation->audience,
         .budget = &invocation->budget,
@@ -374,10 +373,4 @@ void invocation_store(struct invocation *invocation)
         outcome_mark_edited(&invocation->outcome);
     loop_timer_stop(&invocation->timer);
     store_outcome(invocation);
-}
-
-void invocation_write_cancelled(const struct invocation *invocation, const char *reason,
-                                struct buffer *body)
-{
-    jsonrpc_write_cancelled(body, buffer_str(&invocation->request_id), reason);
 }

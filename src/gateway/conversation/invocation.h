@@ -95,9 +95,6 @@ void invocation_take_result(struct invocation *invocation, struct str result);
 /* Stores the outcome, and tries again until the disk takes it, for it exists only here; then ends.
  * The invocation is at STORING or REFUSED. */
 void invocation_store(struct invocation *invocation);
-/* Appends the notifications/cancelled for the request; `reason` needs no escape. */
-void invocation_write_cancelled(const struct invocation *invocation, const char *reason,
-                                struct buffer *body);
 
 /* ---- its states ---- */
 enum conversation_state conversation_where(const struct invocation *invocation);

@@ -2,7 +2,7 @@
 #include "call/extensions.h"
 #include "list_cache.h"
 #include "methods.h"
-#include "server/legacy.h"
+#include "server/protocol.h"
 #include "state/source_eras.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/mcp/cacheable.h"

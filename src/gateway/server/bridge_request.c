@@ -61,15 +61,6 @@ static void write_params(const struct call *call, struct str params, struct buff
     buffer_finish(&with_tasks);
 }
 
-static void bridge_request_take_headers(const struct call *call, struct headers *headers)
-{
-    struct headers own;
-    headers_init(&own, false);
-    headers_from_call(&own, call);
-    headers_add_all(headers, &own);
-    headers_finish(&own);
-}
-
 /* ---- headers ---- */
 
 static struct str bridge_request_name_of(const struct call *call, const struct mcp_method *method)
@@ -125,7 +116,7 @@ void bridge_request_write(const struct call *call, struct headers *headers, stru
     buffer_init(&params);
     write_params(call, call->envelope.params, &params);
     bridge_request_write_body(call->envelope.method, buffer_str(&params), body, id);
-    bridge_request_take_headers(call, headers);
+    headers_from_call(headers, call);
     mirrored_headers_set(headers, method, bridge_request_name_of(call, modern));
     if (modern->treatment == MCP_TOOLS_CALL)
         add_parameters(call->worker->gateway->catalog, call->source->id, str_from(call->owner),
@@ -141,7 +132,7 @@ void bridge_request_write_own(const struct call *call, const char *method, struc
     buffer_init(&params);
     write_params(call, members, &params);
     bridge_request_write_body(str_from(method), buffer_str(&params), body, id);
-    bridge_request_take_headers(call, headers);
+    headers_from_call(headers, call);
     mirrored_headers_set(headers, method, STR_EMPTY);
     buffer_finish(&params);
 }

@@ -1,11 +1,10 @@
 /* The server's half of one request at a server of the modern era: it goes up once more for each
  * round in which the server requires input (MCP 2026-07-28, patterns/mrtr), and a task that the
  * server makes of it is followed (SEP-2663). */
-#include "modern.h"
-
 #include <stdlib.h>
 
 #include "own.h"
+#include "protocol.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/owned.h"
@@ -16,10 +15,6 @@
 /* A server that only wants to be asked again is asked after this, then after twice as long … */
 #define AGAIN_MS 250
 #define AGAIN_MOST_MS 5000
-/* Between two looks at a task of the server's. */
-#define POLL_MS 1000
-#define POLL_LEAST_MS 100
-#define POLL_MOST_MS 60000
 
 static void modern_report(struct server_link *link, const struct event *event)
 {
@@ -42,38 +37,10 @@ static void modern_release(struct server_link *link)
 
 /* ---- events ---- */
 
-static void end_with(struct server_link *link, const struct event *event)
-{
-    ASSERT(!link->exchange && link->state != LINK_ENDED);
-    loop_timer_stop(&link->timer);
-    link->state = LINK_ENDED;
-    modern_report(link, event);
-}
-
 static void modern_lose(struct server_link *link, enum lost_reason reason,
                         const struct exchange_reply *reply)
 {
-    end_with(link, &(struct event){.kind = EVENT_LOST, .lost = reason, .reply = reply});
-}
-
-static void take_last_reply(struct server_link *link, const struct exchange_reply *reply)
-{
-    struct str result = json_member(reply->message, "result");
-    struct str error = json_member(reply->message, "error");
-    struct str type = json_member(result, "resultType");
-    struct event event = {.kind = EVENT_LOST,
-                          .lost = LOST_REPLY,
-                          .is_complete =
-                              type.length == 0 || json_string_equals(type, STR("complete")),
-                          .reply = reply};
-    if (result.length > 0) {
-        event.kind = EVENT_RESULT;
-        event.text = result;
-    } else if (error.length > 0) {
-        event.kind = EVENT_ERROR;
-        event.text = error;
-    }
-    end_with(link, &event);
+    server_link_end(link, &(struct event){.kind = EVENT_LOST, .lost = reason, .reply = reply});
 }
 
 static void on_notice(void *context, struct str message)
@@ -153,16 +120,6 @@ static void modern_cancel(struct server_link *link, const char *reason)
         notify_task(link, "tasks/cancel", STR_EMPTY);
 }
 
-static int64_t poll_interval_ms(struct str task)
-{
-    uint64_t interval;
-    if (!str_to_u64(json_member(task, "pollIntervalMs"), &interval))
-        return POLL_MS;
-    if (interval < POLL_LEAST_MS)
-        return POLL_LEAST_MS;
-    return interval > POLL_MOST_MS ? POLL_MOST_MS : (int64_t)interval;
-}
-
 static void on_poll(void *context);
 
 /* The server's new questions take the place of the earlier ones; their keys are unique in the life
@@ -177,7 +134,8 @@ static void go_on_following(struct server_link *link, struct str task, bool is_a
     }
     if (is_asking && json_count(requests) > 0 && dialect_modern_is_round(requests, STR_EMPTY))
         event.text = requests;
-    loop_timer_start_with(&link->timer, on_poll, link, poll_interval_ms(task));
+    loop_timer_start_with(&link->timer, on_poll, link,
+                          server_link_poll_ms(json_member(task, "pollIntervalMs")));
     modern_report(link, &event);
 }
 
@@ -191,13 +149,13 @@ static void on_status(void *context, const struct exchange_reply *reply)
     ASSERT(link->state == LINK_FOLLOWING);
     link->exchange = NULL;
     if (task.length == 0)
-        take_last_reply(link, reply); /* an error or no answer is the outcome */
+        server_link_end_with(link, reply); /* an error or no answer is the outcome */
     else if (json_string_equals(status, STR("completed")) && result.length > 0)
-        end_with(link, &(struct event){.kind = EVENT_RESULT, .text = result});
+        server_link_end(link, &(struct event){.kind = EVENT_RESULT, .text = result});
     else if (json_string_equals(status, STR("failed")) && json_type(error) == JSON_OBJECT)
-        end_with(link, &(struct event){.kind = EVENT_ERROR, .text = error});
+        server_link_end(link, &(struct event){.kind = EVENT_ERROR, .text = error});
     else if (json_string_equals(status, STR("cancelled")))
-        end_with(link, &(struct event){.kind = EVENT_CANCELLED});
+        server_link_end(link, &(struct event){.kind = EVENT_CANCELLED});
     else if (is_asking || json_string_equals(status, STR("working")))
         go_on_following(link, task, is_asking);
     else
@@ -236,7 +194,8 @@ static void modern_follow(struct server_link *link, const struct exchange_reply 
         return;
     }
     link->state = LINK_FOLLOWING;
-    loop_timer_start_with(&link->timer, on_poll, link, poll_interval_ms(result));
+    loop_timer_start_with(&link->timer, on_poll, link,
+                          server_link_poll_ms(json_member(result, "pollIntervalMs")));
     modern_report(link, &(struct event){.kind = EVENT_FOLLOWED, .text = str_from(link->task)});
 }
 
@@ -253,7 +212,7 @@ static void on_reply(void *context, const struct exchange_reply *reply)
     else if (link->maker->request && json_string_equals(type, STR("task")))
         modern_follow(link, reply);
     else
-        take_last_reply(link, reply);
+        server_link_end_with(link, reply);
 }
 
 /* ---- sending ---- */
@@ -309,7 +268,7 @@ static void modern_send_request(struct server_link *link, struct str answers)
     headers_finish(&headers);
 }
 
-static void modern_begin(struct server_link *link, struct call *call)
+static void modern_begin(struct server_link *link)
 {
     ASSERT(link->state == LINK_NEW);
     modern_send_request(link, STR_EMPTY);

@@ -5,6 +5,7 @@
 
 #include "call/call.h"
 #include "own.h"
+#include "protocol.h"
 #include "state/source_eras.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
@@ -101,4 +102,13 @@ void era_probe_then(struct call *call, call_step next)
     headers_finish(&headers);
     buffer_finish(&id);
     buffer_finish(&body);
+}
+
+const struct server_protocol *server_protocol_of(struct gateway_worker *worker,
+                                                 const struct config_source *source,
+                                                 bool repeats_body)
+{
+    bool is_translated =
+        source && source_eras_bridge_down(worker->gateway->eras, source, clock_monotonic_ms());
+    return repeats_body && !is_translated ? &server_modern : &server_legacy;
 }

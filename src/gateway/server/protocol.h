@@ -5,12 +5,14 @@
  *
  * All on the loop of the link's worker. Events come in the order of the wire, and none from inside
  * a function of this header. One of the last events (EVENT_RESULT and those after it) comes, once,
- * and nothing after it; only inside of it may the receiver release the link.
+ * and nothing after it; only inside of it, EVENT_OPENED and EVENT_FOLLOWED may the receiver release
+ * the link.
  */
 #pragma once
 
 #include "call/call.h"
 #include "http.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/mcp/question.h"
 #include "taskgate/telemetry/task_trace.h"
@@ -19,6 +21,9 @@ enum event_kind {
     EVENT_PROGRESS, /* `text`: a notification, a whole message; as of the next two */
     EVENT_LOG,
     EVENT_NOTICE, /* any other */
+    /* In the place of those three, of a link with a maker at a server whose messages its client
+     * understands: any that is neither the next nor that after it; a request, too. */
+    EVENT_MESSAGE,
     EVENT_QUESTION,
     EVENT_WITHDRAWN, /* the server does not want an answer to asked.id any more, or to any */
     /* The server answers the request once more with what it requires. `text`: requests by its keys
@@ -26,12 +31,14 @@ enum event_kind {
      * sent again. answer_round() or pause() is expected. */
     EVENT_ROUND,
     EVENT_AGAIN,     /* the pause has passed: answer_round() is expected */
+    EVENT_OPENED,    /* after open(): begin() is expected */
     EVENT_FOLLOWED,  /* `text`: the id of the server's own task, from which the rest comes */
     EVENT_RESULT,    /* `text`: an object. From here on last events */
     EVENT_ERROR,     /* `text`: a JSON-RPC error object */
     EVENT_REFUSED,   /* a refusal of HTTP: `reply`, and in `text` an error object or nothing */
     EVENT_CANCELLED, /* the server's own task was */
     EVENT_LOST,      /* `lost`; in `text` an error object or nothing */
+    EVENT_UNOPENED,  /* after open(): there is no session; `reply`, and in `text` as before */
 };
 
 /* Borrowed until the receiver returns. Texts are JSON without what only the server's era has. */
@@ -66,6 +73,7 @@ struct answer {
 
 enum link_state {
     LINK_NEW,       /* nothing has been sent */
+    LINK_OPENING,   /* a session is obtained */
     LINK_SENT,      /* the server works */
     LINK_ASKED,     /* the server waits for answer_round() */
     LINK_PAUSING,   /* the server is to be asked again after a pause */
@@ -91,7 +99,7 @@ struct link_maker {
 };
 
 struct server_link {
-    uint32_t magic; /* SERVER_LINK_MAGIC, of a link with a maker */
+    uint32_t magic; /* SERVER_LINK_MAGIC */
     const struct server_protocol *protocol;
     struct gateway_worker *worker;
     struct snapshot *snapshot; /* a reference; so is the source's */
@@ -100,12 +108,15 @@ struct server_link {
     size_t most_bytes;  /* of the reply */
     void (*take)(void *context, const struct event *event);
     void *context;
-    void *own; /* the protocol's, from begin() to release() */
+    void *own; /* the protocol's, until release() */
+    /* What the server gets beside the answers to its messages, once it has the request; NULL: the
+     * maker's. */
+    const struct headers *headers;
+    struct exchange *exchange; /* at LINK_SENT, and at times at LINK_FOLLOWING */
+    enum link_state state;
 
     /* Of a link with a maker: */
     const struct link_maker *maker;
-    struct exchange *exchange; /* at LINK_SENT, and at times at LINK_FOLLOWING */
-    enum link_state state;
     bool has_asked;                   /* the server has required input */
     int rounds;                       /* in which it required answers */
     struct buffer request_state;      /* of the server, JSON text; empty: it gave none */
@@ -120,12 +131,14 @@ static inline struct server_link *server_link_from(void *context)
     return MAGIC_CAST(struct server_link, SERVER_LINK_MAGIC, context);
 }
 
-/* Zeroed memory becomes a link with a maker; `context` is for its `take`. */
+/* Zeroed memory becomes a link; `context` is for `take`. Without a maker the caller sets the rest.
+ */
 static inline void server_link_init(struct server_link *link,
                                     const struct server_protocol *protocol,
                                     const struct link_maker *maker, struct gateway_worker *worker,
                                     void *context)
 {
+    ASSERT(link->state == LINK_NEW && !link->own && !link->exchange);
     MAGIC_SET(link, SERVER_LINK_MAGIC);
     link->protocol = protocol;
     link->maker = maker;
@@ -141,22 +154,39 @@ static inline bool server_link_is_pending(const struct server_link *link)
     return link->state != LINK_NEW && link->state != LINK_ENDED;
 }
 
+/* ---- for the protocols ---- */
+/* The last event. */
+void server_link_end(struct server_link *link, const struct event *event);
+/* The same, of a reply whose result or error its client understands as it is. */
+void server_link_end_with(struct server_link *link, const struct exchange_reply *reply);
+/* The time to the next look at a task of the server's: `interval` (JSON text) in bounds. */
+int64_t server_link_poll_ms(struct str interval);
+
 struct server_protocol {
     const char *name;
+    bool has_sessions; /* with streams, where the server may speak of its own tasks */
     /* Obtains what a request of the call needs at its server, then goes on, at once if it is there.
      * Answers the call itself where it is not to be had. */
     void (*obtain)(struct call *call, call_step next);
     /* Appends what the server says of itself, as the result of `server/discover`. After obtain().
      */
     void (*describe)(struct call *call, struct buffer *out);
-    /* Sends the request of the call, and keeps what obtain() got for it; of a link with a maker,
-     * what that writes. */
-    void (*begin)(struct server_link *link, struct call *call);
+    /* Takes what obtain() got off the call, and keeps the call's request: for begin(). */
+    void (*attach)(struct server_link *link, struct call *call);
+    /* Obtains a session for the one request of a link with a maker: in the name of the client of
+     * that request, which is of another era, or in the gateway's, which can be asked nothing. */
+    void (*open)(struct server_link *link, bool for_client);
+    /* Writes a request of another era with this id (JSON text). NULL: what is kept is of this one.
+     */
+    void (*translate)(struct buffer *out, const struct envelope *envelope, struct str id);
+    /* Sends the request, once: that of attach(), or what the maker writes. */
+    void (*begin)(struct server_link *link);
     /* Answers a question of this link. */
     void (*answer)(struct server_link *link, struct str asked_id, const struct answer *answer);
     /* Another limit of silence from now on, while it is under way; 0: none. */
     void (*set_silence)(struct server_link *link, int64_t silence_ms);
-    /* The server's work is given up: it is notified, unless its last event has come. */
+    /* The server's work is given up: it is notified, unless its last event has come. Of a session
+     * that nobody else has, this is the last word before its end. */
     void (*cancel)(struct server_link *link, const char *reason);
     /* Frees what the link has at the server. No event follows. */
     void (*release)(struct server_link *link);
@@ -176,3 +206,14 @@ struct server_protocol {
      * exchange, exchange_may_read_messages() is true. */
     void (*move)(struct server_link *from, struct server_link *to);
 };
+
+/* Servers of the legacy era (MCP 2025-11-25), whose requests go in sessions. */
+extern const struct server_protocol server_legacy;
+/* Servers of the modern era (MCP 2026-07-28), which get a request again for each round of
+ * questions, and may run it as a task of their own. */
+extern const struct server_protocol server_modern;
+/* The protocol of a server, for a request that is kept; `repeats_body`: with headers that repeat
+ * parts of it. */
+const struct server_protocol *server_protocol_of(struct gateway_worker *worker,
+                                                 const struct config_source *source,
+                                                 bool repeats_body);

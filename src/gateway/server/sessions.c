@@ -581,14 +581,10 @@ static struct opened_session *open_for(struct call *call)
 /* Takes the credentials of a later call, for the requests of the session's own. */
 static void sessions_renew(struct opened_session *session, const struct call *call)
 {
-    struct headers borrowed;
-    headers_init(&borrowed, false);
-    headers_from_call(&borrowed, call);
     headers_finish(&session->headers);
     headers_init(&session->headers, true);
-    headers_add_all(&session->headers, &borrowed);
+    headers_from_call(&session->headers, call);
     headers_set_session(&session->headers, &session->base);
-    headers_finish(&borrowed);
 }
 
 void session_pool_then(struct call *call, call_step next)

@@ -372,22 +372,6 @@ START_TEST(a_whole_life_is_told_state_by_state)
 }
 END_TEST
 
-START_TEST(a_notice_of_a_cancel_names_the_servers_request)
-{
-    struct buffer body;
-    begin(TASK_EXECUTING);
-    buffer_init(&body);
-    buffer_append_text(&invocation.request_id, "\"tg:1\"");
-    invocation_write_cancelled(&invocation, "expired", &body);
-    ck_assert(
-        str_equal(buffer_str(&body),
-                  STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
-                      "\"requestId\":\"tg:1\",\"reason\":\"expired\"}}")));
-    buffer_finish(&body);
-    end();
-}
-END_TEST
-
 /* ---- forbidden moves: a debug build aborts, any other refuses them ---- */
 
 START_TEST(a_move_that_is_not_in_the_table_is_not_made)
@@ -435,7 +419,6 @@ TCase *invocation_tests(void)
     tcase_add_test(tests, an_answer_may_come_before_the_task_of_a_detached_call_is_stored);
     tcase_add_test(tests, a_detached_call_whose_task_is_not_taken_stays_what_it_was);
     tcase_add_test(tests, a_whole_life_is_told_state_by_state);
-    tcase_add_test(tests, a_notice_of_a_cancel_names_the_servers_request);
     ADD_FORBIDDEN(tests, a_move_that_is_not_in_the_table_is_not_made);
     ADD_FORBIDDEN(tests, a_move_to_where_the_rules_do_not_hold_is_not_made);
     return tests;
