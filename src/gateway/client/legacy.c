@@ -607,12 +607,6 @@ static bool legacy_is_under_way(const struct call *call)
     return legacy && (legacy->up.exchange || legacy->required.length > 0);
 }
 
-static bool legacy_asks_later(const struct call *call)
-{
-    const struct legacy_call *legacy = legacy_call_of(call);
-    return legacy && legacy->required.length > 0;
-}
-
 static int64_t legacy_age_ms(const struct call *call)
 {
     return clock_monotonic_ms() - legacy_call_of(call)->started_ms;
@@ -649,7 +643,6 @@ static void legacy_hand_over(struct call *call, struct server_link *to, struct b
 
 const struct call_carrier legacy_client_carrier = {.start = legacy_start,
                                                    .is_under_way = legacy_is_under_way,
-                                                   .asks_later = legacy_asks_later,
                                                    .age_ms = legacy_age_ms,
                                                    .repeat_slow = legacy_repeat_slow,
                                                    .set_silence = legacy_client_set_silence,

@@ -16,6 +16,7 @@
 #include "server/listen.h"
 #include "state/quota.h"
 #include "state/session_table.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
@@ -240,6 +241,7 @@ static void report_cover(const struct call *call, struct str honoured);
 static void on_stream_listener_opened(void *context, struct str honoured)
 {
     struct legacy_stream *stream = legacy_stream_from(context);
+    ASSERT(stream->next);
     listener_stop(stream->listener);
     stream->listener = stream->next;
     stream->next = NULL;
@@ -262,6 +264,7 @@ static void on_stream_listener_ended(void *context, const struct listener *liste
 {
     struct legacy_stream *stream = legacy_stream_from(context);
     bool was_new = listener == stream->next;
+    ASSERT(was_new || listener == stream->listener);
     if (was_new)
         stream->next = NULL;
     else
@@ -295,6 +298,7 @@ static void listen_anew(struct legacy_stream *stream)
                                                   .message = on_stream_news,
                                                   .ended = on_stream_listener_ended};
     OWNED_BUFFER(filter);
+    ASSERT(stream->number > 0); /* a listener feeds it */
     loop_timer_stop(&stream->retry);
     listener_stop(stream->next);
     write_filter(stream->call, &filter);
@@ -462,6 +466,7 @@ static const struct call_part_kind subscription_kind =
 static struct call *let_call_go(struct subscription *subscription)
 {
     struct call *call = subscription->call;
+    ASSERT(call);
     call_part_remove(&subscription->part);
     subscription->call = NULL;
     return call;

@@ -16,6 +16,7 @@
 #include "server/credential_check.h"
 #include "server/listen.h"
 #include "state/quota.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -125,17 +126,13 @@ static struct listening *listening_find(const struct call *call)
 
 static void end_gracefully(struct call *call)
 {
-    struct buffer message = {0}, result = {0};
+    OWNED_BUFFER(message);
+    OWNED_BUFFER(result);
     buffer_append_text(&result, "{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":");
     buffer_append(&result, call->envelope.id);
     buffer_append_text(&result, "}}");
     call->dialect->write_own_result(&message, call->envelope.id, buffer_str(&result));
-    buffer_finish(&result);
-    if (relay_is_under_way(call))
-        relay_end_with(call, buffer_str(&message));
-    else
-        call_answer(call, buffer_str(&message));
-    buffer_finish(&message);
+    relay_end_with(call, buffer_str(&message));
 }
 
 static void on_token_end(void *context)
@@ -177,20 +174,19 @@ static void add_listened(struct listening *listening, struct str id)
 static void add_tasks(struct listening *listening, struct str task_ids)
 {
     struct str element;
-    struct buffer id;
-    buffer_init(&id);
+    OWNED_BUFFER(id);
     for (size_t position = 0; json_next_element(task_ids, &position, &element);) {
         buffer_clear(&id);
         json_decode_string(element, &id);
         add_listened(listening, buffer_str(&id));
     }
-    buffer_finish(&id);
 }
 
 static void read_next_task(struct call *call);
 
 static void leave_out(struct listening *listening, size_t at)
 {
+    ASSERT_NUMBERS(at, <, listening->task_count);
     memmove(&listening->tasks[at], &listening->tasks[at + 1],
             (listening->task_count - at - 1) * sizeof *listening->tasks);
     listening->task_count--;
@@ -240,6 +236,7 @@ static void open_listening(struct call *call);
 static void read_next_task(struct call *call)
 {
     struct listening *listening = listening_find(call);
+    ASSERT_NUMBERS(listening->read_count, <=, listening->task_count);
     if (listening->read_count == listening->task_count)
         open_listening(call);
     else
@@ -286,15 +283,13 @@ static void notify_of_task(struct listening *listening, struct listened_task *li
 {
     struct call *call = listening->call;
     struct dialect_view view = {.now_ms = clock_now_ms()};
-    struct buffer message, requests;
-    buffer_init(&message);
-    buffer_init(&requests);
+    OWNED_BUFFER(message);
+    OWNED_BUFFER(requests);
+    ASSERT(listening->is_open && listened->task);
     look_at_requests(listening, listened, &view, &requests);
     dialect_modern_write_notification(&message, listened->task, &view, call->envelope.id);
     if (is_first_of_text(listened, buffer_str(&message)))
         relay_pass(call, buffer_str(&message));
-    buffer_finish(&requests);
-    buffer_finish(&message);
 }
 
 static void notify_of_tasks(struct listening *listening)
@@ -335,7 +330,11 @@ static void write_acknowledgement(const struct listening *listening, struct str 
                                   struct buffer *out)
 {
     struct str id = listening->call->envelope.id, params = json_member(theirs, "params");
-    struct buffer own = {0}, honoured = {0}, marked = {0}, whole = {0}, meta = {0};
+    OWNED_BUFFER(own);
+    OWNED_BUFFER(honoured);
+    OWNED_BUFFER(marked);
+    OWNED_BUFFER(whole);
+    OWNED_BUFFER(meta);
     write_task_ids(listening, &own);
     mcp_subscription_write_honoured(&honoured, json_member(params, "notifications"),
                                     listening->wants_tools, buffer_str(&own));
@@ -346,21 +345,15 @@ static void write_acknowledgement(const struct listening *listening, struct str 
     if (theirs.length == 0)
         theirs = STR("{\"jsonrpc\":\"2.0\",\"method\":\"" MCP_ACKNOWLEDGED "\"}");
     json_write_with_member(out, theirs, "params", buffer_str(&whole));
-    buffer_finish(&meta);
-    buffer_finish(&whole);
-    buffer_finish(&marked);
-    buffer_finish(&honoured);
-    buffer_finish(&own);
 }
 
 /* From here on the client is notified of changes; of those before at once. */
 static void acknowledge(struct listening *listening, struct str theirs)
 {
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
+    ASSERT(!listening->is_open && listening->read_count == listening->task_count);
     write_acknowledgement(listening, theirs, &message);
     relay_pass(listening->call, buffer_str(&message));
-    buffer_finish(&message);
     listening->is_open = true;
     notify_of_tasks(listening);
 }
@@ -393,12 +386,9 @@ static void go_on_alone(struct call *call, bool has_begun)
 
 static bool is_hidden(const struct call *call, struct str message)
 {
-    struct buffer uri;
-    buffer_init(&uri);
-    bool is_hidden = !json_decode_string(json_path(message, "params", "uri"), &uri) ||
-                     !policy_is_uri_visible(call->snapshot->policy, call->source, buffer_str(&uri));
-    buffer_finish(&uri);
-    return is_hidden;
+    OWNED_BUFFER(uri);
+    return !json_decode_string(json_path(message, "params", "uri"), &uri) ||
+           !policy_is_uri_visible(call->snapshot->policy, call->source, buffer_str(&uri));
 }
 
 static bool says_not_found(struct str message)
@@ -469,15 +459,13 @@ static void on_listener_opened(void *context, struct str honoured)
 {
     struct listening *listening = listening_from(context);
     struct call *call = listening->call;
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
     open_own_stream(call);
     buffer_append_format(&message,
                          "{\"jsonrpc\":\"2.0\",\"method\":\"" MCP_ACKNOWLEDGED
                          "\",\"params\":{\"notifications\":%.*s}}",
                          STR_ARGS(honoured));
     acknowledge(listening, buffer_str(&message));
-    buffer_finish(&message);
     if (json_count(honoured) == 0 && !has_own(listening))
         end_gracefully(call);
 }
@@ -516,8 +504,7 @@ static void open_listening(struct call *call)
     static const struct listener_events events = {
         .opened = on_listener_opened, .message = on_listener_message, .ended = on_listener_ended};
     struct listening *listening = listening_find(call);
-    struct buffer rest;
-    buffer_init(&rest);
+    OWNED_BUFFER(rest);
     bool asks_server = mcp_subscription_write_rest(&rest, call->envelope.notifications);
     if (atomic_load(&call->worker->gateway->shutting_down)) {
         end_gracefully(call);
@@ -531,7 +518,6 @@ static void open_listening(struct call *call)
         loop_timer_start(&listening->life, SIGN_OF_LIFE_MS);
         relay_start(call, &looks, NULL);
     }
-    buffer_finish(&rest);
 }
 
 /* ---- the request ---- */

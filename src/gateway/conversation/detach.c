@@ -623,6 +623,9 @@ static void try_detaching_again(struct detached_call *detached)
 static void detached_call_take_reply(struct detached_call *detached,
                                      const struct exchange_reply *reply)
 {
+    ASSERT(!detached->base.exchange); /* one last event, before the outcome is stored */
+    ASSERT(conversation_where(&detached->base) == CONVERSATION_RUNNING ||
+           conversation_where(&detached->base) == CONVERSATION_DETACHING);
     if (!detached->base.task) {
         callbacks_of(detached)->answered(detached, reply);
         detached_call_end(detached);
@@ -863,7 +866,7 @@ static int64_t patience_ms(const struct call *call)
 static bool is_to_be_promoted(const struct call *call)
 {
     return call->is_executed || call->snapshot->config->pseudo.promote == PROMOTE_WAIT ||
-           call_carrier_of(call)->asks_later(call) || question_is_open_without_task(call);
+           !call_carrier_of(call)->exchange(call) || question_is_open_without_task(call);
 }
 
 /* Its client waits, and ends the call by closing the connection. The server may be silent while a
@@ -909,6 +912,7 @@ static void take_over(struct detached_call *detached, struct call *call)
     const struct call_carrier *carrier = call_carrier_of(call);
     const struct sending sending = detached_call_sending(detached);
     OWNED_BUFFER(asked);
+    ASSERT(!detached->base.exchange && !detached->rounds);
     if (carrier->hand_over) {
         keep_rounds(detached, call);
         carrier->hand_over(call, &detached->base.up, &asked);
@@ -933,6 +937,7 @@ static void defer(struct call *call, const struct detached_call *detached)
 static void promote(struct call *call)
 {
     const struct call_carrier *carrier = call_carrier_of(call);
+    ASSERT(carrier->is_under_way); /* of a carrier whose calls may become tasks */
     if (!carrier->is_under_way(call)) {
         carrier->repeat_slow(call, AGAIN_MS); /* its client is asked */
         return;

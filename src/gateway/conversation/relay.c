@@ -11,6 +11,7 @@
 #include "call/token_clock.h"
 #include "server/http.h"
 #include "state/source_eras.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
@@ -96,7 +97,7 @@ static struct relay *relay_find(const struct call *call)
     return call_part_find(call, &relay_kind);
 }
 
-bool relay_is_under_way(const struct call *call)
+static bool relay_is_under_way(const struct call *call)
 {
     return relay_find(call) != NULL;
 }
@@ -241,6 +242,11 @@ bool looks_rewrite(const struct looks *looks, struct call *call, struct str mess
     return true;
 }
 
+static bool is_between_events(const struct relay *relay)
+{
+    return relay->mode == RELAY_EVENTS && !relay->inside_event;
+}
+
 /* ---- another takes over what the server sends ---- */
 
 static struct exchange *relay_exchange(const struct call *call)
@@ -251,6 +257,7 @@ static struct exchange *relay_exchange(const struct call *call)
 static void relay_on_released(void *context)
 {
     struct relay *relay = relay_from(context);
+    ASSERT(relay->mode == RELAY_WAITING || is_between_events(relay));
     if (relay->mode == RELAY_EVENTS)
         http_on_drained(relay->call->exchange, NULL, NULL);
     call_part_remove(&relay->part);
@@ -292,59 +299,55 @@ static void relay_fail(struct relay *relay, enum lost_reason reason)
         relay_answer_failure(call, reason);
 }
 
+/* Ends the response, which has begun, with a message that may be empty. Where none can go down, its
+ * connection is cut. */
+static void end_stream_with(struct relay *relay, struct str message)
+{
+    bool events = is_between_events(relay);
+    struct call *call = relay_finish(relay);
+    struct http_exchange *exchange = call->exchange;
+    OWNED_BUFFER(event);
+    http_on_gone(exchange, NULL, NULL);
+    call_ended(call);
+    if (!events) {
+        http_stream_abort(exchange);
+        return;
+    }
+    if (message.length > 0) {
+        sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
+        http_stream_write(exchange, buffer_str(&event));
+    }
+    http_stream_end(exchange);
+}
+
 /* The response is under way and cannot be taken back: its end says the failure. */
 static void relay_fail_in_stream(struct relay *relay, enum lost_reason reason)
 {
-    bool events = relay->mode == RELAY_EVENTS && !relay->inside_event;
+    bool events = is_between_events(relay);
     bool answered = events && exchange_is_answered(relay->exchange);
-    struct call *call = relay_finish(relay);
-    struct http_exchange *exchange = call->exchange;
+    struct call *call = relay->call;
+    OWNED_BUFFER(message);
+    ASSERT(relay->mode == RELAY_EVENTS || relay->mode == RELAY_BYTES);
     call->upstream_broke = true;
     call->outcome = answered ? "success" : "error";
     if (!answered)
         call_span_fail(call, relay_failure_error(reason));
-    http_on_gone(exchange, NULL, NULL);
-    if (events && !answered && expects_response(call)) {
-        struct buffer message, event;
-        buffer_init(&message);
-        buffer_init(&event);
+    if (events && !answered && expects_response(call))
         dialect_write_error(call->dialect, &message, call->envelope.id, relay_failure_error(reason),
                             STR_EMPTY, NULL);
-        sse_write_event(&event, STR_EMPTY, STR_EMPTY, buffer_str(&message));
-        http_stream_write(exchange, buffer_str(&event));
-        buffer_finish(&event);
-        buffer_finish(&message);
-    }
-    call_ended(call);
-    if (events)
-        http_stream_end(exchange);
-    else
-        http_stream_abort(exchange);
+    end_stream_with(relay, buffer_str(&message));
 }
 
 void relay_end_with(struct call *call, struct str message)
 {
     struct relay *relay = relay_find(call);
-    bool has_begun = relay->mode != RELAY_WAITING && relay->mode != RELAY_WHOLE;
-    bool is_between_events = relay->mode == RELAY_EVENTS && !relay->inside_event;
-    relay_finish(relay);
-    if (!has_begun) {
-        call_answer(call, message);
+    if (relay && relay->mode != RELAY_WAITING && relay->mode != RELAY_WHOLE) {
+        end_stream_with(relay, message);
         return;
     }
-    struct http_exchange *exchange = call->exchange;
-    struct buffer event;
-    buffer_init(&event);
-    sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call);
-    if (is_between_events) {
-        http_stream_write(exchange, buffer_str(&event));
-        http_stream_end(exchange);
-    } else {
-        http_stream_abort(exchange);
-    }
-    buffer_finish(&event);
+    if (relay)
+        relay_finish(relay);
+    call_answer(call, message);
 }
 
 /* ---- the silence after which there is none ---- */
@@ -496,6 +499,7 @@ static void relay_take_events(struct relay *relay, struct str events, bool is_wh
 void relay_put(struct call *call, struct str events)
 {
     struct relay *relay = relay_find(call);
+    ASSERT(!relay || relay->mode == RELAY_EVENTS);
     if (!relay)
         http_stream_write(call->exchange, events);
     else if (relay->inside_event)
@@ -524,7 +528,7 @@ void relay_pass(struct call *call, struct str message)
 void relay_show_life(struct call *call)
 {
     struct relay *relay = relay_find(call);
-    if (relay && relay->mode == RELAY_EVENTS && !relay->inside_event)
+    if (relay && is_between_events(relay))
         relay_send_down(relay, STR(":ping\n\n"));
 }
 
@@ -826,15 +830,8 @@ static void relay_begin(struct call *call, const struct looks *looks, const stru
         loop_timer_start(&relay->slow, carried->slow_ms);
 }
 
-static bool relay_asks_later(const struct call *call)
-{
-    (void)call;
-    return false;
-}
-
 const struct call_carrier relay_carrier = {.start = relay_begin,
                                            .is_under_way = relay_is_under_way,
-                                           .asks_later = relay_asks_later,
                                            .age_ms = relay_age_ms,
                                            .repeat_slow = relay_repeat_slow,
                                            .set_silence = relay_set_silence,

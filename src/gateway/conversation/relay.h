@@ -86,15 +86,14 @@ struct call_carrier {
     /* Whether the call waits for its server, or for a task to ask its client. It does not while its
      * client is asked. */
     bool (*is_under_way)(const struct call *call);
-    /* Whether it waits for a task to ask its client. */
-    bool (*asks_later)(const struct call *call);
     /* How long ago it was started. */
     int64_t (*age_ms)(const struct call *call);
     /* Calls looks.slow() once more. */
     void (*repeat_slow)(struct call *call, int64_t in_ms);
     /* Another limit; 0: none. A limit that holds already does not begin anew. */
     void (*set_silence)(struct call *call, int64_t silence_ms);
-    /* What the server sends is received from it. NULL: the server requires input. */
+    /* What the server sends is received from it. NULL: the call waits for a task to ask its client.
+     */
     struct exchange *(*exchange)(const struct call *call);
     /* What the server sends goes to another link from now on, whose maker answers the call. `asked`
      * gets the requests of a server that requires input. NULL: exchange_read_messages() takes it
@@ -114,7 +113,6 @@ static inline const struct call_carrier *call_carrier_of(const struct call *call
 /* Sends the client's own bytes, or carried.message, by the call's carrier. The call is answered by
  * it, or by a look. `carried` NULL: nothing of it. */
 void relay_start(struct call *call, const struct looks *looks, const struct carried *carried);
-bool relay_is_under_way(const struct call *call);
 /* Sends down a message that `take_message` took before. It goes between two events, never into one
  * that passes in pieces. The call's response is an event stream that has begun. */
 void relay_pass(struct call *call, struct str message);
@@ -125,8 +123,8 @@ void relay_put(struct call *call, struct str events);
 size_t relay_backlog(const struct call *call);
 /* Sends a comment down, unless a part of an event has just gone down. */
 void relay_show_life(struct call *call);
-/* Answers the call with `message` in place of the server, whose side is dropped: on the event
- * stream that has begun, between two events of it, or as JSON. */
+/* Answers the call with `message`, in place of a server whose side is dropped: on the event stream
+ * that has begun, between two events of it, or as call_answer() does. */
 void relay_end_with(struct call *call, struct str message);
 /* A person is asked in this call, so the server may be silent: without a limit, until
  * looks.slow(), which is called in the next round, sets one. Nothing happens without a relay. */

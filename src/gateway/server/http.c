@@ -490,6 +490,7 @@ bool exchange_reply_forgets_session(const struct exchange_reply *reply,
 static void conclude(struct exchange *exchange, enum upstream_result result, const char *detail)
 {
     struct reading *reading = exchange->reading;
+    ASSERT(reading); /* the last event of an exchange of messages */
     struct exchange_reply reply = {
         .result = result,
         /* The status of another's reply says nothing about this request. */
@@ -658,6 +659,7 @@ static bool is_silent(const struct exchange *exchange)
 static void wait_to_resume(struct exchange *exchange)
 {
     struct reading *reading = exchange->reading;
+    ASSERT(!exchange->upstream && reading->last_id.length > 0);
     int64_t in_ms = reading->retry_ms < RETRY_LEAST_MS ? RETRY_LEAST_MS : reading->retry_ms;
     buffer_clear(&exchange->received);
     sse_splitter_init(&exchange->splitter);
@@ -749,6 +751,8 @@ static void open_resumed(void *context)
     struct exchange *exchange = exchange_from(context);
     struct reading *reading = exchange->reading;
     struct headers headers;
+    ASSERT(!exchange->upstream);
+    ASSERT_NUMBERS(reading->failures, <, MOST_FAILURES);
     headers_init(&headers, false);
     for (size_t i = 0; i < reading->request_headers.count; i++) {
         const struct http_header *item = &reading->request_headers.items[i];
@@ -779,6 +783,7 @@ static void open_resumed(void *context)
 
 static void exchange_begin_reading(struct exchange *exchange, const struct sending *sending)
 {
+    ASSERT(!exchange->reading && exchange->events.reply);
     struct reading *reading = exchange->reading = memory_alloc(sizeof *reading);
     struct gateway_worker *worker = exchange->worker;
     list_append(&worker->exchanges_reading, &exchange->node);
@@ -872,7 +877,7 @@ void exchange_read_messages(struct exchange *exchange, const struct sending *sen
 {
     void (*released)(void *) = exchange->events.released;
     void *former = exchange->context;
-    ASSERT(exchange_may_read_messages(exchange));
+    ASSERT(exchange_may_read_messages(exchange) && released);
     exchange->events = *events;
     exchange->context = context;
     released(former);

@@ -90,6 +90,7 @@ void listener_stop(struct listener *listener)
 static void listener_conclude(struct listener *listener, bool is_dropped)
 {
     bool was_stopped = listener->is_stopped;
+    ASSERT(!listener->exchange);
     listener->is_stopped = true;
     if (!was_stopped && !is_dropped)
         listener->events->ended(listener->context, listener);
@@ -156,6 +157,7 @@ static bool is_update(const struct listener *listener, struct str method, struct
 
 static void listen_listener_open(struct listener *listener, struct str honoured)
 {
+    ASSERT(listener->honoured.length == 0 && !listener->is_stopped);
     buffer_append(&listener->honoured, honoured);
     listener->events->opened(listener->context, buffer_str(&listener->honoured));
 }
@@ -309,6 +311,8 @@ static void subscribe(struct listener *listener, struct str uri)
     OWNED_BUFFER(params);
     OWNED_BUFFER(body);
     OWNED_BUFFER(id);
+    ASSERT(!listener->exchange);
+    ASSERT_NUMBERS(listener->count, <, MOST_RESOURCES);
     buffer_clear(&listener->uri);
     buffer_append(&listener->uri, uri);
     buffer_append_text(&params, "{\"uri\":");
