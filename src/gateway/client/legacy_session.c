@@ -10,6 +10,7 @@
 #include "state/session_table.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_text.h"
 #include "taskgate/mcp/modern_text.h"
@@ -328,23 +329,6 @@ static bool given_session_is_bound(const struct call *call)
     return !call->identity && call->source->identity != IDENTITY_SESSION;
 }
 
-struct discovery {
-    struct call_part part;
-    struct call *call;
-    struct exchange *exchange;
-};
-
-static void drop_discovery(struct call *call, void *object)
-{
-    struct discovery *discovery = object;
-    (void)call;
-    exchange_abandon(discovery->exchange);
-    free(discovery);
-}
-
-static const struct call_part_kind discovery_kind =
-    CALL_PART_KIND(struct discovery, drop_discovery);
-
 /* Keeps the capabilities that the session declares. False when they are larger than is kept. */
 static bool read_client(struct call *call)
 {
@@ -415,14 +399,11 @@ static void go_on_as_legacy(struct call *call)
     initialize_handle(call);
 }
 
-static void legacy_session_on_discovered(void *context, const struct exchange_reply *reply)
+static void legacy_session_on_discovered(struct call *call, const struct exchange_reply *reply,
+                                         call_step next)
 {
-    struct discovery *discovery = context;
-    struct call *call = discovery->call;
     struct str result = json_member(reply->message, "result");
     unsigned served;
-    call_part_remove(&discovery->part);
-    free(discovery);
     bool is_shown = era_probe_note(call->worker->gateway, call->source, reply);
     source_eras_find(call->worker->gateway->eras, call->source, loop_now_ms(call->worker->loop),
                      &served);
@@ -437,10 +418,9 @@ static void legacy_session_on_discovered(void *context, const struct exchange_re
 /* Opens a session of a bridged client by asking the server what it is. */
 static void given_session_open(struct call *call)
 {
-    static const struct exchange_events events = {.reply = legacy_session_on_discovered};
-    int64_t limit_ms = call->snapshot->config->times.tools_fetch_timeout_ms;
     struct headers headers;
-    struct buffer body = {0}, id = {0};
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(id);
     call_identify(call);
     initialize_read_declarations(call);
     if (!read_client(call)) {
@@ -451,14 +431,13 @@ static void given_session_open(struct call *call)
     }
     headers_init(&headers, true);
     bridge_request_write_own(call, "server/discover", STR_EMPTY, &headers, &body, &id);
-    const struct exchange_question question = {&headers, buffer_str(&body), buffer_str(&id),
-                                               limit_ms, DISCOVER_MOST_BYTES};
-    struct discovery *discovery = memory_alloc(sizeof *discovery);
-    discovery->call = call;
-    call_part_add(call, &discovery->part, &discovery_kind);
-    discovery->exchange = exchange_ask(call, &question, &events, discovery);
-    buffer_finish(&id);
-    buffer_finish(&body);
+    server_ask(call, &(struct exchange_question){
+                         .headers = &headers,
+                         .body = buffer_str(&body),
+                         .id = buffer_str(&id),
+                         .limit_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
+                         .most_bytes = DISCOVER_MOST_BYTES,
+                         .answered = legacy_session_on_discovered});
     headers_finish(&headers);
 }
 

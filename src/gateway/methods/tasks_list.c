@@ -26,13 +26,11 @@ struct listing {
     bool has_next;
     struct buffer entries; /* JSON texts with commas */
     size_t count;
-    struct exchange *exchange;
 };
 
 static void drop_listing(struct call *call, void *object)
 {
     struct listing *listing = object;
-    exchange_abandon(listing->exchange);
     cursor_finish(&listing->cursor);
     cursor_finish(&listing->next);
     buffer_finish(&listing->entries);
@@ -106,12 +104,10 @@ static void take_upstream_page(struct listing *listing, struct str result)
     }
 }
 
-static void on_upstream_list(void *context, const struct exchange_reply *reply)
+static void on_upstream_list(struct call *call, const struct exchange_reply *reply, call_step next)
 {
-    struct call *call = call_from(context);
     struct listing *listing = tasks_list_listing_of(call);
     struct str result = json_member(reply->message, "result");
-    listing->exchange = NULL;
     if (json_type(json_member(result, "tasks")) == JSON_ARRAY)
         take_upstream_page(listing, result);
     else
@@ -122,11 +118,9 @@ static void on_upstream_list(void *context, const struct exchange_reply *reply)
 
 static void ask_upstream(struct call *call)
 {
-    static const struct exchange_events events = {.reply = on_upstream_list};
-    struct listing *listing = tasks_list_listing_of(call);
+    const struct listing *listing = tasks_list_listing_of(call);
     struct str cursor = listing->cursor.upstream ? buffer_str(&listing->cursor.wrapped) : STR_EMPTY;
-    listing->exchange =
-        exchange_ask_page(call, call->method->name, cursor, LIST_MOST_BYTES, &events);
+    server_ask_page(call, call->method->name, cursor, LIST_MOST_BYTES, on_upstream_list);
 }
 
 static void go_on_upstream(struct call *call)

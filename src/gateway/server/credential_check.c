@@ -1,15 +1,13 @@
 /* Asks the server whether it accepts a request's session and token. The gateway cannot judge a
  * token itself (behaviour 4.4). */
-#include <stdlib.h>
-
-#include "call/call.h"
 #include "credential_check.h"
+#include "call/call.h"
 #include "own.h"
 #include "server_refusal.h"
 #include "sessions.h"
 #include "state/accepted_pairs.h"
 #include "taskgate/core/clock.h"
-#include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 #define ACCEPTED_FOR_MS 300000 /* five minutes */
@@ -68,34 +66,8 @@ static void answer_unvouched(struct call *call, const struct exchange_reply *rep
     buffer_finish(&details);
 }
 
-/* A ping under way for a call. */
-struct verification {
-    struct call_part part;
-    struct call *call;
-    struct exchange *ping;
-};
-
-static void drop(struct call *call, void *object)
+static void on_pong(struct call *call, const struct exchange_reply *reply, call_step next)
 {
-    struct verification *verification = object;
-    exchange_abandon(verification->ping);
-    free(verification);
-}
-
-static const struct call_part_kind verification_kind = CALL_PART_KIND(struct verification, drop);
-
-/* The answer has come, so the check comes off the call. */
-static struct call *finish(struct verification *verification)
-{
-    struct call *call = verification->call;
-    call_part_remove(&verification->part);
-    free(verification);
-    return call;
-}
-
-static void on_pong(void *context, const struct exchange_reply *reply)
-{
-    struct call *call = finish(context);
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id), session = str_from(call->session),
                token = str_from(call->token);
@@ -157,7 +129,6 @@ void credential_check_owner_then(struct call *call, call_step next)
 
 void credential_check_then(struct call *call, call_step next)
 {
-    static const struct exchange_events events = {.reply = on_pong};
     int64_t ago =
         accepted_pairs_ago_ms(call->worker->gateway->accepted_pairs, str_from(call->source->id),
                               str_from(call->session), str_from(call->token), clock_monotonic_ms());
@@ -171,8 +142,9 @@ void credential_check_then(struct call *call, call_step next)
         session_pool_then(call, check_again);
         return;
     }
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(id);
     struct headers headers;
-    struct buffer body = {0}, id = {0};
     headers_init(&headers, true);
     credential_check_write_question(call, &headers, &body, &id);
     const struct exchange_question question = {
@@ -183,13 +155,9 @@ void credential_check_then(struct call *call, call_step next)
         .most_bytes = call_server_has_sessions(call)
                           ? PING_MOST_BYTES
                           : (size_t)call->snapshot->config->limits.result_bytes,
+        .answered = on_pong,
     };
     call->next = next;
-    struct verification *verification = memory_alloc(sizeof *verification);
-    verification->call = call;
-    call_part_add(call, &verification->part, &verification_kind);
-    verification->ping = exchange_ask(call, &question, &events, verification);
-    buffer_finish(&id);
-    buffer_finish(&body);
+    server_ask(call, &question);
     headers_finish(&headers);
 }

@@ -911,9 +911,38 @@ static void nobody_waits(void *context, const struct exchange_reply *reply)
 {
 }
 
-struct exchange *exchange_ask(const struct call *call, const struct exchange_question *question,
-                              const struct exchange_events *events, void *context)
+/* A question under way, in the memory of its exchange. */
+struct errand {
+    struct call_part part;
+    struct call *call;
+    struct exchange *exchange;
+    void (*answered)(struct call *call, const struct exchange_reply *reply, call_step next);
+    call_step next;
+};
+
+static void drop_errand(struct call *call, void *object)
 {
+    exchange_abandon(((struct errand *)object)->exchange);
+}
+
+static const struct call_part_kind errand_kind = CALL_PART_KIND(struct errand, drop_errand);
+
+static void on_errand_reply(void *context, const struct exchange_reply *reply)
+{
+    struct errand *errand = context;
+    call_part_remove(&errand->part);
+    errand->answered(errand->call, reply, errand->next);
+}
+
+static void on_errand_dropped(void *context)
+{
+    call_part_remove(&((struct errand *)context)->part);
+}
+
+void server_ask(struct call *call, const struct exchange_question *question)
+{
+    static const struct exchange_events events = {.reply = on_errand_reply,
+                                                  .dropped = on_errand_dropped};
     const struct sending sending = {
         .source = call->source,
         .snapshot = call->snapshot,
@@ -924,29 +953,39 @@ struct exchange *exchange_ask(const struct call *call, const struct exchange_que
         .total_ms = question->limit_ms,
         .most_bytes = question->most_bytes,
         .trace.parent = call_span_parent(call),
+        .own_bytes = sizeof(struct errand),
     };
-    return exchange_send(call->worker, &sending, events, context);
+    ASSERT(!call_part_find(call, &errand_kind));
+    struct exchange *exchange = exchange_send(call->worker, &sending, &events, NULL);
+    struct errand *errand = exchange_own(exchange);
+    errand->call = call;
+    errand->exchange = exchange;
+    errand->answered = question->answered;
+    errand->next = question->next;
+    call_part_add(call, &errand->part, &errand_kind);
 }
 
-struct exchange *exchange_ask_page(struct call *call, const char *method, struct str cursor,
-                                   size_t most_bytes, const struct exchange_events *events)
+void server_ask_page(struct call *call, const char *method, struct str cursor, size_t most_bytes,
+                     void (*answered)(struct call *call, const struct exchange_reply *reply,
+                                      call_step next))
 {
-    struct buffer params = {0}, body = {0}, id = {0};
+    OWNED_BUFFER(params);
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(id);
     struct headers headers;
-    int64_t timeout_ms = call->snapshot->config->times.tools_fetch_timeout_ms;
     headers_init(&headers, false);
     headers_from_call(&headers, call);
     if (cursor.length > 0)
         buffer_append_format(&params, "{\"cursor\":%.*s}", STR_ARGS(cursor));
     exchange_write_request(&body, &id, method, buffer_str(&params));
-    const struct exchange_question question = {&headers, buffer_str(&body), buffer_str(&id),
-                                               timeout_ms, most_bytes};
-    struct exchange *exchange = exchange_ask(call, &question, events, call);
+    server_ask(call, &(struct exchange_question){
+                         .headers = &headers,
+                         .body = buffer_str(&body),
+                         .id = buffer_str(&id),
+                         .limit_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
+                         .most_bytes = most_bytes,
+                         .answered = answered});
     headers_finish(&headers);
-    buffer_finish(&params);
-    buffer_finish(&body);
-    buffer_finish(&id);
-    return exchange;
 }
 
 /* Servers answer such a message with 202 and no body. */

@@ -174,20 +174,23 @@ void server_respond(struct gateway_worker *worker, const struct sending *sending
                     const struct server_response *response, const struct exchange_events *events,
                     void *context);
 
-/* A request of the gateway's own for a call, to the call's source. */
+/* A request of the gateway's own for a call, to the call's source with its own credentials. */
 struct exchange_question {
     const struct headers *headers;
     struct str body, id; /* as struct sending has them */
     int64_t limit_ms;    /* of silence, and in all */
     size_t most_bytes;
+    /* Not called when the call has ended before. `next` is that of the question. */
+    void (*answered)(struct call *call, const struct exchange_reply *reply, call_step next);
+    call_step next; /* NULL: `answered` knows how to go on */
 };
-struct exchange *exchange_ask(const struct call *call, const struct exchange_question *question,
-                              const struct exchange_events *events, void *context);
-
-/* Asks for one page of a list with the client's own credentials: `method` as "tools/list", `cursor`
- * JSON text or empty, `most_bytes` of the reply. The context of the callbacks is the call. */
-struct exchange *exchange_ask_page(struct call *call, const char *method, struct str cursor,
-                                   size_t most_bytes, const struct exchange_events *events);
+/* A call has one question at a time. */
+void server_ask(struct call *call, const struct exchange_question *question);
+/* Asks for one page of a list: `method` as "tools/list", `cursor` JSON text or empty, `most_bytes`
+ * of the reply. */
+void server_ask_page(struct call *call, const char *method, struct str cursor, size_t most_bytes,
+                     void (*answered)(struct call *call, const struct exchange_reply *reply,
+                                      call_step next));
 
 /* {"jsonrpc":"2.0","id":"tg:<uuid>","method":…,"params":…}; `params` may be empty. `id` gets
  * the JSON text of the id. */

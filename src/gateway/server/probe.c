@@ -1,14 +1,12 @@
 /* One question, and what its answer shows. */
 #include "probe.h"
 
-#include <stdlib.h>
-
 #include "call/call.h"
 #include "own.h"
 #include "protocol.h"
 #include "state/source_eras.h"
 #include "taskgate/core/clock.h"
-#include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/era.h"
@@ -16,23 +14,6 @@
 
 #define PROBE_MS 5000
 #define PROBE_MOST_BYTES ((size_t)256 * 1024)
-
-struct probe {
-    struct call_part part;
-    struct call *call;
-    struct exchange *exchange;
-    call_step next;
-};
-
-static void drop(struct call *call, void *object)
-{
-    struct probe *probe = object;
-    (void)call;
-    exchange_abandon(probe->exchange);
-    free(probe);
-}
-
-static const struct call_part_kind probe_kind = CALL_PART_KIND(struct probe, drop);
 
 /* Statuses that say something of the caller, or of the moment, and nothing of the server. */
 static bool says_nothing(int status)
@@ -73,35 +54,24 @@ bool era_probe_note(struct gateway *gateway, const struct config_source *source,
     return true;
 }
 
-static void on_reply(void *context, const struct exchange_reply *reply)
+static void on_probed(struct call *call, const struct exchange_reply *reply, call_step next)
 {
-    struct probe *probe = context;
-    struct call *call = probe->call;
-    const call_step next = probe->next;
     era_probe_note(call->worker->gateway, call->source, reply);
-    call_part_remove(&probe->part);
-    free(probe);
     next(call);
 }
 
 void era_probe_then(struct call *call, call_step next)
 {
-    static const struct exchange_events events = {.reply = on_reply};
-    struct probe *probe = memory_alloc(sizeof *probe);
-    struct buffer body = {0}, id = {0};
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(id);
     struct headers headers;
     headers_init(&headers, false);
     headers_from_call(&headers, call);
     modern_request_set_headers(&headers, "server/discover");
     modern_request_write(&body, &id, "server/discover", STR_EMPTY);
-    const struct exchange_question question = {&headers, buffer_str(&body), buffer_str(&id),
-                                               PROBE_MS, PROBE_MOST_BYTES};
-    *probe = (struct probe){.call = call, .next = next};
-    call_part_add(call, &probe->part, &probe_kind);
-    probe->exchange = exchange_ask(call, &question, &events, probe);
+    server_ask(call, &(struct exchange_question){&headers, buffer_str(&body), buffer_str(&id),
+                                                 PROBE_MS, PROBE_MOST_BYTES, on_probed, next});
     headers_finish(&headers);
-    buffer_finish(&id);
-    buffer_finish(&body);
 }
 
 const struct server_protocol *server_protocol_of(struct gateway_worker *worker,

@@ -391,7 +391,6 @@ struct listing {
     struct call_part part;
     struct call *call;
     struct name_pattern *server, *tool; /* NULL until they are compiled */
-    struct exchange *exchange;
     struct page_walk walk;
     uint64_t epoch;            /* catalog_epoch() before the first */
     struct catalog_page *page; /* the one that is being read */
@@ -408,7 +407,6 @@ static inline struct listing *listing_from(void *context)
 static void drop(struct call *call, void *object)
 {
     struct listing *listing = object;
-    exchange_abandon(listing->exchange);
     name_pattern_destroy(listing->server);
     name_pattern_destroy(listing->tool);
     buffer_finish(&listing->tools);
@@ -528,12 +526,11 @@ static bool read_page(struct call *call, struct str result)
 
 static void ask_page(struct call *call);
 
-static void list_tools_on_page(void *context, const struct exchange_reply *reply)
+static void list_tools_on_page(struct call *call, const struct exchange_reply *reply,
+                               call_step next)
 {
-    struct call *call = call_from(context);
     struct listing *listing = list_tools_listing_of(call);
     struct str result = json_member(reply->message, "result");
-    listing->exchange = NULL;
     if (read_page(call, result)) {
         if (page_walk_goes_on(&listing->walk, call->worker->gateway->catalog, call->snapshot,
                               call->source, mcp_next_cursor(result)))
@@ -549,11 +546,9 @@ static void list_tools_on_page(void *context, const struct exchange_reply *reply
 
 static void ask_page(struct call *call)
 {
-    static const struct exchange_events events = {.reply = list_tools_on_page};
-    struct listing *listing = list_tools_listing_of(call);
-    size_t most_bytes = (size_t)call->snapshot->config->limits.result_bytes;
-    listing->exchange = exchange_ask_page(call, "tools/list", buffer_str(&listing->walk.cursor),
-                                          most_bytes, &events);
+    const struct listing *listing = list_tools_listing_of(call);
+    server_ask_page(call, "tools/list", buffer_str(&listing->walk.cursor),
+                    (size_t)call->snapshot->config->limits.result_bytes, list_tools_on_page);
 }
 
 void pseudo_tool_list_tools(struct call *call, struct str arguments)
