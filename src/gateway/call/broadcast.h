@@ -10,7 +10,8 @@
 
 struct broadcast_kind {
     size_t bytes; /* of the message's struct; 0: there is none, and `message` is NULL everywhere */
-    /* Copies what the message has borrowed. NULL: it borrows nothing. */
+    size_t texts; /* so many struct str, with which it begins, are copied for each worker */
+    /* Copies what else the message has borrowed. NULL: it borrows nothing else. */
     void (*own)(void *message);
     /* Frees the copies of `own`. NULL if `own` is. */
     void (*finish)(void *message);
@@ -39,12 +40,9 @@ void task_broadcast_finish(void *message);
 struct client_broadcast {
     struct str key;
 };
-void client_broadcast_own(void *message);
-void client_broadcast_finish(void *message);
 #define CLIENT_BROADCAST_KIND(deliver_function)                                                    \
     {                                                                                              \
-        .bytes = sizeof(struct client_broadcast), .own = client_broadcast_own,                     \
-        .finish = client_broadcast_finish, .deliver = (deliver_function)                           \
+        .bytes = sizeof(struct client_broadcast), .texts = 1, .deliver = (deliver_function)        \
     }
 
 /* A copy of the text, for an `own`; broadcast_release() frees it. */

@@ -21,26 +21,6 @@ struct cancellation {
     struct str key;                                /* its inbox_key_of_call() */
 };
 
-static void own_cancellation(void *message)
-{
-    struct cancellation *cancellation = message;
-    cancellation->source = broadcast_copy(cancellation->source);
-    cancellation->session = broadcast_copy(cancellation->session);
-    cancellation->owner = broadcast_copy(cancellation->owner);
-    cancellation->request_id = broadcast_copy(cancellation->request_id);
-    cancellation->key = broadcast_copy(cancellation->key);
-}
-
-static void finish_cancellation(void *message)
-{
-    struct cancellation *cancellation = message;
-    broadcast_release(cancellation->source);
-    broadcast_release(cancellation->session);
-    broadcast_release(cancellation->owner);
-    broadcast_release(cancellation->request_id);
-    broadcast_release(cancellation->key);
-}
-
 static bool is_meant(const struct cancellation *cancellation, struct call *call)
 {
     if (!call->exchange || !str_equal(cancellation->source, str_from(call->source->id)) ||
@@ -87,10 +67,8 @@ static void deliver_cancellation(struct gateway_worker *worker, const void *mess
     }
 }
 
-static const struct broadcast_kind cancellation_kind = {.bytes = sizeof(struct cancellation),
-                                                        .own = own_cancellation,
-                                                        .finish = finish_cancellation,
-                                                        .deliver = deliver_cancellation};
+static const struct broadcast_kind cancellation_kind = {
+    .bytes = sizeof(struct cancellation), .texts = 5, .deliver = deliver_cancellation};
 
 /* ---- at other replicas ---- */
 

@@ -154,52 +154,35 @@ static bool has_open_stream(const struct call *call)
 struct session_broadcast {
     struct str source, session, message; /* the message may be empty */
     uint64_t number;
+    void (*act)(struct legacy_stream *stream, const struct session_broadcast *broadcast);
 };
 
-static void own_session_broadcast(void *message)
+static void deliver_session_broadcast(struct gateway_worker *worker, const void *message)
 {
-    struct session_broadcast *broadcast = message;
-    broadcast->source = broadcast_copy(broadcast->source);
-    broadcast->session = broadcast_copy(broadcast->session);
-    broadcast->message = broadcast_copy(broadcast->message);
-}
-
-static void finish_session_broadcast(void *message)
-{
-    struct session_broadcast *broadcast = message;
-    broadcast_release(broadcast->source);
-    broadcast_release(broadcast->session);
-    broadcast_release(broadcast->message);
-}
-
-#define SESSION_BROADCAST_KIND(deliver_function)                                                   \
-    {                                                                                              \
-        .bytes = sizeof(struct session_broadcast), .own = own_session_broadcast,                   \
-        .finish = finish_session_broadcast, .deliver = (deliver_function)                          \
-    }
-
-static void for_fed_streams(struct gateway_worker *worker,
-                            const struct session_broadcast *broadcast,
-                            void (*act)(struct legacy_stream *stream,
-                                        const struct session_broadcast *broadcast))
-{
+    const struct session_broadcast *broadcast = message;
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         struct legacy_stream *stream = LIST_ENTRY(node, struct legacy_stream, node);
         const struct call *call = stream->call;
         if (stream->number > 0 && str_equal(broadcast->source, str_from(call->source->id)) &&
             str_equal(broadcast->session, str_from(call->session)))
-            act(stream, broadcast);
+            broadcast->act(stream, broadcast);
     }
 }
 
-static void send_to_session(const struct call *call, const struct broadcast_kind *kind,
-                            struct str message, uint64_t number)
+static const struct broadcast_kind session_kind = {
+    .bytes = sizeof(struct session_broadcast), .texts = 3, .deliver = deliver_session_broadcast};
+
+/* `act` is done with each stream of the session that a listener feeds. */
+static void send_to_session(const struct call *call,
+                            void (*act)(struct legacy_stream *stream,
+                                        const struct session_broadcast *broadcast),
+                            uint64_t number)
 {
-    broadcast_send(call->worker->gateway, kind,
+    broadcast_send(call->worker->gateway, &session_kind,
                    &(struct session_broadcast){.source = str_from(call->source->id),
                                                .session = str_from(call->session),
-                                               .message = message,
-                                               .number = number});
+                                               .number = number,
+                                               .act = act});
 }
 
 /* ---- listening ---- */
@@ -321,18 +304,12 @@ static void fall_silent(struct legacy_stream *stream, const struct session_broad
     stream->listener = stream->next = NULL;
 }
 
-static void deliver_silence(struct gateway_worker *worker, const void *message)
-{
-    for_fed_streams(worker, message, fall_silent);
-}
-
 static void speak(struct legacy_stream *stream)
 {
-    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_silence);
     static atomic_ullong numbers;
     stream->number = atomic_fetch_add(&numbers, 1) + 1;
     stream->is_silent = false;
-    send_to_session(stream->call, &kind, STR_EMPTY, stream->number);
+    send_to_session(stream->call, fall_silent, stream->number);
     listen_anew(stream);
 }
 
@@ -346,24 +323,13 @@ static void speak_again(struct legacy_stream *stream, const struct session_broad
     speak(stream);
 }
 
-static void deliver_speech(struct gateway_worker *worker, const void *message)
-{
-    for_fed_streams(worker, message, speak_again);
-}
-
-static void let_others_speak(const struct call *call)
-{
-    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_speech);
-    send_to_session(call, &kind, STR_EMPTY, 0);
-}
-
 /* ---- the stream of a session ---- */
 
 static void end_feed(struct legacy_stream *stream)
 {
     uncount_stream(stream->call);
     if (!stream->is_silent)
-        let_others_speak(stream->call);
+        send_to_session(stream->call, speak_again, 0);
     loop_timer_stop(&stream->retry);
     listener_stop(stream->listener);
     listener_stop(stream->next);
@@ -401,16 +367,9 @@ static void end_fed_stream(struct legacy_stream *stream, const struct session_br
     legacy_stream_end(stream);
 }
 
-static void legacy_stream_deliver_session_end(struct gateway_worker *worker, const void *message)
-{
-    for_fed_streams(worker, message, end_fed_stream);
-}
-
 void legacy_stream_end_session(const struct call *call)
 {
-    static const struct broadcast_kind kind =
-        SESSION_BROADCAST_KIND(legacy_stream_deliver_session_end);
-    send_to_session(call, &kind, STR_EMPTY, 0);
+    send_to_session(call, end_fed_stream, 0);
 }
 
 /* ---- subscriptions of a session: changing what its streams listen to ---- */
@@ -491,21 +450,15 @@ static void legacy_stream_renew(struct legacy_stream *stream,
         listen_anew(stream);
 }
 
-static void deliver_renewal(struct gateway_worker *worker, const void *message)
-{
-    for_fed_streams(worker, message, legacy_stream_renew);
-}
-
 static void change_subscriptions(struct call *call, bool is_wanted)
 {
-    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_renewal);
     if (!given_sessions_subscribe(call->worker->gateway->given_sessions, str_from(call->source->id),
                                   str_from(call->session), call->envelope.uri.text, is_wanted)) {
         call_answer_error(call, JSONRPC_RATE_LIMITED, STR("The session has too many subscriptions"),
                           NULL);
         return;
     }
-    send_to_session(call, &kind, STR_EMPTY, 0);
+    send_to_session(call, legacy_stream_renew, 0);
     session_store_put_and_answer(call);
 }
 
@@ -539,9 +492,13 @@ static void deliver_cover(struct gateway_worker *worker, const void *message)
 
 static void report_cover(const struct call *call, struct str honoured)
 {
-    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_cover);
+    static const struct broadcast_kind kind = {
+        .bytes = sizeof(struct session_broadcast), .texts = 3, .deliver = deliver_cover};
     if (json_count(json_member(honoured, "resourceSubscriptions")) > 0)
-        send_to_session(call, &kind, honoured, 0);
+        broadcast_send(call->worker->gateway, &kind,
+                       &(struct session_broadcast){.source = str_from(call->source->id),
+                                                   .session = str_from(call->session),
+                                                   .message = honoured});
 }
 
 /* ---- asking the server ---- */
@@ -591,24 +548,19 @@ static void pass_on(struct legacy_stream *stream, const struct session_broadcast
         notify_message(stream, broadcast->message);
 }
 
-static void deliver_subscribed_news(struct gateway_worker *worker, const void *message)
-{
-    for_fed_streams(worker, message, pass_on);
-}
-
 static void on_subscription_news(void *context, struct str method, struct str message)
 {
-    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_subscribed_news);
     const struct subscription *subscription = subscription_from(context);
     struct str uri = str_from(subscription->uri);
     if (!json_string_equals(method, STR("notifications/resources/updated")) ||
         !json_string_equals(json_path(message, "params", "uri"), uri) ||
         !is_subscribed(subscription))
         return;
-    broadcast_send(subscription->gateway, &kind,
+    broadcast_send(subscription->gateway, &session_kind,
                    &(struct session_broadcast){.source = str_from(subscription->source),
                                                .session = str_from(subscription->session),
-                                               .message = message});
+                                               .message = message,
+                                               .act = pass_on});
 }
 
 static void on_subscription_ended(void *context, const struct listener *listener)

@@ -431,21 +431,10 @@ static struct conversation *find_by_handle(struct gateway_worker *worker, const 
 
 /* From one worker to all: what a client says of a conversation, wherever that is. */
 struct client_word {
+    struct str answers;
     char handle[TASK_ID_BYTES];
     char leg[RANDOM_UUID_BYTES]; /* its next leg; "": the client does not come back */
-    struct str answers;
 };
-
-static void own_word(void *message)
-{
-    struct client_word *word = message;
-    word->answers = broadcast_copy(word->answers);
-}
-
-static void finish_word(void *message)
-{
-    broadcast_release(((struct client_word *)message)->answers);
-}
 
 /* Whether all that was asked is answered now. */
 static bool take_answers(struct conversation *conversation, struct str answers)
@@ -502,10 +491,8 @@ static void deliver_word(struct gateway_worker *worker, const void *message)
         conversation_cancel(conversation, "the client does not go on with it");
 }
 
-static const struct broadcast_kind word_kind = {.bytes = sizeof(struct client_word),
-                                                .own = own_word,
-                                                .finish = finish_word,
-                                                .deliver = deliver_word};
+static const struct broadcast_kind word_kind = {
+    .bytes = sizeof(struct client_word), .texts = 1, .deliver = deliver_word};
 
 void conversation_answer(struct gateway_worker *worker, const char *handle, const char *leg,
                          struct str answers)

@@ -132,20 +132,6 @@ struct session_end {
     struct str key, authorization; /* the last empty: the client has none */
 };
 
-static void session_end_own(void *message)
-{
-    struct session_end *end = message;
-    end->key = broadcast_copy(end->key);
-    end->authorization = broadcast_copy(end->authorization);
-}
-
-static void session_end_finish(void *message)
-{
-    struct session_end *end = message;
-    broadcast_release(end->key);
-    broadcast_release(end->authorization);
-}
-
 static void session_end_deliver(struct gateway_worker *worker, const void *message)
 {
     const struct session_end *end = message;
@@ -162,10 +148,8 @@ static void session_end_deliver(struct gateway_worker *worker, const void *messa
     }
 }
 
-static const struct broadcast_kind end_of_session_kind = {.bytes = sizeof(struct session_end),
-                                                          .own = session_end_own,
-                                                          .finish = session_end_finish,
-                                                          .deliver = session_end_deliver};
+static const struct broadcast_kind end_of_session_kind = {
+    .bytes = sizeof(struct session_end), .texts = 2, .deliver = session_end_deliver};
 
 void detached_calls_end_session(const struct call *call, struct str key)
 {

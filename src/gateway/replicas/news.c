@@ -299,31 +299,13 @@ void news_drop(struct gateway_worker *worker)
 
 /* ---- taking ---- */
 
-static void news_own(void *message)
-{
-    struct news *news = message;
-    news->wait = broadcast_copy(news->wait);
-    news->call = broadcast_copy(news->call);
-    news->requests = broadcast_copy(news->requests);
-    news->questions = broadcast_copy(news->questions);
-}
-
-static void finish(void *message)
-{
-    struct news *news = message;
-    broadcast_release(news->wait);
-    broadcast_release(news->call);
-    broadcast_release(news->requests);
-    broadcast_release(news->questions);
-}
-
 static void news_deliver(struct gateway_worker *worker, const void *message)
 {
     worker->gateway->news(worker, message);
 }
 
 static const struct broadcast_kind news_kind = {
-    .bytes = sizeof(struct news), .own = news_own, .finish = finish, .deliver = news_deliver};
+    .bytes = sizeof(struct news), .texts = 4, .deliver = news_deliver};
 
 bool news_take(struct gateway_worker *worker, struct http_exchange *exchange)
 {

@@ -32,16 +32,16 @@ enum news_kind {
 };
 
 struct news {
-    enum news_kind kind;
-    char task[TASK_ID_BYTES]; /* "" for news of no task */
-    struct str wait;          /* of WAIT_OVER: its owner and id (client/cancelled.c); JSON object */
-    struct str call;          /* of REPEATED_CALL (tools/repeated_news.c); JSON object */
-    /* Of TASK_ASKS; the texts are borrowed. */
+    struct str wait; /* of WAIT_OVER: its owner and id (client/cancelled.c); JSON object */
+    struct str call; /* of REPEATED_CALL (tools/repeated_news.c); JSON object */
+    /* Of TASK_ASKS, as the numbers below; all texts are borrowed, and the first members. */
     struct str requests;  /* the open requests to a modern client: JSON object, or empty */
     struct str questions; /* pending elicitations: JSON array, or empty */
-    bool is_asking;       /* a legacy client */
-    int64_t changed_ms;   /* wall clock, or 0 */
-    int64_t sequence;     /* rises with each that one replica sends; set by news_send() */
+    enum news_kind kind;
+    char task[TASK_ID_BYTES]; /* "" for news of no task */
+    bool is_asking;           /* a legacy client */
+    int64_t changed_ms;       /* wall clock, or 0 */
+    int64_t sequence;         /* rises with each that one replica sends; set by news_send() */
 };
 
 /* Sends it to all the others that live. Does nothing where nothing is relayed. On the worker's

@@ -99,18 +99,6 @@ static struct str sender_of(const struct http_exchange *exchange)
     return relay_signature_read(value, &request, &signature) ? request.from : STR_EMPTY;
 }
 
-static void own_sender(void *message)
-{
-    struct str *sender = message;
-    *sender = broadcast_copy(*sender);
-}
-
-static void finish_sender(void *message)
-{
-    const struct str *sender = message;
-    broadcast_release(*sender);
-}
-
 static void deliver_leaving(struct gateway_worker *worker, const void *message)
 {
     const struct str *sender = message;
@@ -122,10 +110,8 @@ static void deliver_leaving(struct gateway_worker *worker, const void *message)
     }
 }
 
-static const struct broadcast_kind leaving_kind = {.bytes = sizeof(struct str),
-                                                   .own = own_sender,
-                                                   .finish = finish_sender,
-                                                   .deliver = deliver_leaving};
+static const struct broadcast_kind leaving_kind = {
+    .bytes = sizeof(struct str), .texts = 1, .deliver = deliver_leaving};
 
 void relayed_end_held(struct gateway_worker *worker, struct http_exchange *exchange)
 {
