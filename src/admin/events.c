@@ -228,12 +228,11 @@ static void end_excess(struct admin *admin, const struct operator_identity *who)
 
 static bool read_query(const struct request *request, bool *has_rows)
 {
-    struct buffer rows = {0};
+    OWNED_BUFFER(rows);
     bool is_read = query_read(&rows, http_query(request->exchange), "rows");
     struct str value = buffer_str(&rows);
     *has_rows = str_equal(value, STR("true"));
     is_read = is_read && (*has_rows || value.length == 0 || str_equal(value, STR("false")));
-    buffer_finish(&rows);
     if (!is_read)
         reply_error(request->exchange, REPLY_INVALID_REQUEST, "rows must be true or false", NULL);
     return is_read;

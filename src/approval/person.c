@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 void person_finish(struct person *person)
@@ -43,18 +44,17 @@ void person_copy(struct person *copy, const struct person *person)
 
 void person_subject_owner(const char *issuer, const char *subject, char owner[PERSON_SUBJECT_BYTES])
 {
-    struct buffer text = {0};
+    OWNED_BUFFER(text);
     buffer_append_text(&text, issuer);
     buffer_append_char(&text, '\0');
     buffer_append_text(&text, subject);
     memcpy(owner, SUBJECT_PREFIX, sizeof SUBJECT_PREFIX);
     digest_sha256_hex(buffer_str(&text), owner + strlen(SUBJECT_PREFIX));
-    buffer_finish(&text);
 }
 
 void person_email_digest(const char *email, char digest[DIGEST_HEX_BYTES])
 {
-    struct buffer text = {0};
+    OWNED_BUFFER(text);
     digest[0] = '\0';
     for (const char *at = email; at && *at; at++) {
         char byte = *at;
@@ -64,7 +64,6 @@ void person_email_digest(const char *email, char digest[DIGEST_HEX_BYTES])
     }
     if (text.length > 0)
         digest_sha256_hex(buffer_str(&text), digest);
-    buffer_finish(&text);
 }
 
 static void person_add(struct ballot_names *keys, const char *kind, const char *text)

@@ -247,11 +247,9 @@ static unsigned mcp_definition_flags(struct str canonical, struct str descriptio
     if (has_instructions(canonical))
         flags |= FLAGGED(INSTRUCTIONS);
     if (description.length > LONG_BYTES) { /* decoding makes it no longer */
-        struct buffer text;
-        buffer_init(&text);
+        OWNED_BUFFER(text);
         if (json_decode_string(description, &text) && text.length > LONG_BYTES)
             flags |= FLAGGED(LONG);
-        buffer_finish(&text);
     }
     return flags;
 }

@@ -150,9 +150,8 @@ void dialect_append_reason(struct buffer *out, struct str reason)
 void dialect_write_own_error(struct buffer *out, const struct task *task)
 {
     enum jsonrpc_error error = dialect_error_of(task);
-    struct buffer reason;
+    OWNED_BUFFER(reason);
     OWNED_BUFFER(message);
-    buffer_init(&reason);
     dialect_append_reason(&reason, str_from(task->reason));
     if (error == JSONRPC_APPROVAL_REJECTED)
         dialect_append_rejection(&message, task);
@@ -170,7 +169,6 @@ void dialect_write_own_error(struct buffer *out, const struct task *task)
             .tool = str_from(task->tool),
             .reason = buffer_str(&reason),
             .gate = str_from(is_approval ? policy_gate_name(POLICY_GATE_APPROVAL) : NULL)});
-    buffer_finish(&reason);
 }
 
 void dialect_write_error(const struct dialect *dialect, struct buffer *out, struct str id,

@@ -62,7 +62,7 @@ void mcp_extensions_filter(struct buffer *out, struct str result, mcp_name_judge
     struct str capabilities = json_member(result, "capabilities");
     struct str offered = json_member(capabilities, "extensions");
     bool is_object = json_type(offered) == JSON_OBJECT;
-    struct buffer kept = {0};
+    OWNED_BUFFER(kept);
     if (offered.length > 0 && !is_object)
         json_write_without_member(&kept, capabilities, "extensions");
     if (kept.length > 0)
@@ -71,7 +71,6 @@ void mcp_extensions_filter(struct buffer *out, struct str result, mcp_name_judge
         buffer_append_replaced(out, result, offered, buffer_str(&kept));
     else
         buffer_append(out, result);
-    buffer_finish(&kept);
 }
 
 bool mcp_extension_has_setting(struct str result, enum mcp_extension_id id, const char *setting)

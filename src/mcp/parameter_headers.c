@@ -6,6 +6,7 @@
 
 #include "exact_integer.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 #define KEYWORD STR("x-mcp-header")
@@ -342,10 +343,8 @@ void parameter_headers_write(const struct parameter_headers *headers, struct str
         const struct parameter *parameter = &headers->items[i];
         struct str argument = str_trim(
             json_path_of(arguments, (const char *const *)parameter->path, parameter->depth));
-        struct buffer value;
-        buffer_init(&value);
+        OWNED_BUFFER(value);
         if (argument.length > 0 && write_argument(parameter, argument, &value))
             put(context, str_from(parameter->name), buffer_str(&value));
-        buffer_finish(&value);
     }
 }

@@ -263,12 +263,10 @@ static void reload_take(struct reload *reload, struct config *config,
         struct snapshot *old = snapshot_current();
         count_policies(old, NULL);
         snapshot_unref(old);
-        struct buffer places;
-        buffer_init(&places);
+        OWNED_BUFFER(places);
         config_problems_write_places(problems, &places);
         buffer_append_char(&places, '\0');
         reload_refuse(reload, text.bytes, places.bytes);
-        buffer_finish(&places);
     }
 }
 

@@ -20,6 +20,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/gateway/gateway.h"
 #include "taskgate/gateway/snapshot.h"
 #include "taskgate/loop/loop.h"
@@ -451,10 +452,9 @@ static void server_finish(struct server *server)
 static struct snapshot *server_load(const char *config_path)
 {
     struct config_problems problems = {0};
-    struct buffer text;
+    OWNED_BUFFER(text);
     struct config *config = config_load(config_path, NULL, &problems);
     struct snapshot *snapshot = config ? snapshot_create(config, &problems) : NULL;
-    buffer_init(&text);
     config_problems_write(&problems, &text);
     if (snapshot && text.length > 0) {
         text.bytes[text.length - 1] = '\0';
@@ -462,7 +462,6 @@ static struct snapshot *server_load(const char *config_path)
     } else if (!snapshot) {
         fwrite(text.bytes ? text.bytes : "", 1, text.length, stderr);
     }
-    buffer_finish(&text);
     config_problems_finish(&problems);
     return snapshot;
 }

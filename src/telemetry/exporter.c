@@ -15,6 +15,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 #include "taskgate/upstream/upstream.h"
 
@@ -391,7 +392,7 @@ static void exporter_note_failure(struct exporter *exporter, const struct transp
 
 static void note_success(struct exporter *exporter, const struct transport_reply *reply)
 {
-    struct buffer why = {0};
+    OWNED_BUFFER(why);
     int64_t rejected = otlp_read_rejected(buffer_str(&reply->body),
                                           exporter->telemetry->protocol == OTLP_JSON, &why);
     if (exporter->failures > 0)
@@ -403,7 +404,6 @@ static void note_success(struct exporter *exporter, const struct transport_reply
         log_warn("The collector has rejected spans", LOG_NUMBER("count", rejected),
                  LOG_STR("reason", buffer_str(&why)));
     }
-    buffer_finish(&why);
 }
 
 /* Whether the collector has the batch. `retry_ms` gets the time before another attempt; -1: another
@@ -430,7 +430,7 @@ static bool exporter_post(struct exporter *exporter, struct str body, int64_t *r
 static void send_batch(struct exporter *exporter, struct list *spans)
 {
     ASSERT(!list_is_empty(spans));
-    struct buffer body = {0};
+    OWNED_BUFFER(body);
     bool is_taken = false;
     int64_t retry_ms = 0;
     if (exporter->telemetry->protocol == OTLP_JSON)
@@ -442,7 +442,6 @@ static void send_batch(struct exporter *exporter, struct list *spans)
         if (is_taken || retry_ms < 0 || attempt == MOST_ATTEMPTS || !pause_ms(exporter, retry_ms))
             break;
     }
-    buffer_finish(&body);
     size_t count = destroy_spans(spans);
     if (is_taken)
         return;
