@@ -102,7 +102,7 @@ static void replica_news_send_asks(struct gateway_worker *worker, const struct t
 static void tell_of_tools(void *context)
 {
     struct gateway_worker *worker = gateway_worker_from(context);
-    legacy_streams_send_list_changed(worker);
+    client_streams_send_list_changed(worker);
     listens_send_list_changed(worker);
 }
 
@@ -133,7 +133,7 @@ static void on_told_task(void *context, const struct store_reply *reply)
         const struct dialect_view view = {.is_asking = told->news.is_asking,
                                           .changed_ms = told->news.changed_ms,
                                           .pending_elicitations = told->news.questions};
-        legacy_streams_send_view(told->worker, reply->task, &view);
+        client_streams_send_view(told->worker, reply->task, &view);
     }
     gateway_told_destroy(told);
 }
@@ -209,7 +209,7 @@ static void on_server_changed(void *context, struct str source, enum catalog_cha
 static void on_input_offered(struct gateway_worker *worker, const struct task *task)
 {
     waiting_offer(worker, task);
-    legacy_streams_offer(worker, task);
+    client_streams_offer(worker, task);
 }
 
 /* A stream numbered by `claimant` is one that waits for a task's result, or a GET stream. */
@@ -217,12 +217,12 @@ static void send_to_claimant(struct gateway_worker *worker, const struct task *t
                              uint64_t claimant, struct str message)
 {
     if (!task || !waiting_send(worker, task, claimant, message))
-        legacy_streams_send(worker, claimant, message);
+        client_streams_send(worker, claimant, message);
 }
 
 static void on_input_status(struct gateway_worker *worker, struct task *task)
 {
-    legacy_streams_send_status(worker, task);
+    client_streams_send_status(worker, task);
     replica_news_send_asks(worker, task);
 }
 
@@ -230,7 +230,7 @@ static const struct question_events question_events = {
     .changed = execution_input_changed,
     .status = on_input_status,
     .offer = on_input_offered,
-    .offer_client = legacy_streams_offer_client,
+    .offer_client = client_streams_offer_client,
     .send = send_to_claimant,
 };
 
@@ -301,7 +301,7 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->question_events = &question_events;
     gateway->task_asks = on_task_asks;
     gateway->task_lost = on_task_lost;
-    gateway->task_message = legacy_streams_send_owner;
+    gateway->task_message = client_streams_send_owner;
     gateway->news = replica_news_take;
     gateway->shadow = shadow_create();
     gateway->inbox_table = inbox_table_create();
@@ -362,7 +362,7 @@ static void on_task(void *context, struct task *task, bool created)
     if (worker == worker->gateway->workers[0])
         inbox_note_task(worker->gateway, task, created);
     if (!created)
-        legacy_streams_send_status(worker, task);
+        client_streams_send_status(worker, task);
     waiting_note_task(worker, task);
     execution_note_task(worker, task);
     detached_call_note_task(worker, task);
@@ -397,7 +397,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     list_init(&worker->exchanges_reading);
     list_init(&worker->parked_sessions);
     list_init(&worker->opened_sessions);
-    list_init(&worker->bridge_legs);
+    list_init(&worker->waiting_legs);
     list_init(&worker->conversations);
     list_init(&worker->streams);
     list_init(&worker->listens);
@@ -468,7 +468,7 @@ void gateway_worker_destroy(struct gateway_worker *worker)
 
 static void deliver_list_changed(struct gateway_worker *worker, const void *none)
 {
-    legacy_streams_send_list_changed(worker);
+    client_streams_send_list_changed(worker);
     listens_send_list_changed(worker);
     replica_news_send_tools(worker);
 }
@@ -527,7 +527,7 @@ static void deliver_shut_down(struct gateway_worker *worker, const void *none)
 {
     listens_end_all(worker); /* before all that is held is refused */
     waiting_end_all(worker);
-    legacy_streams_end_all(worker);
+    client_streams_end_all(worker);
     relay_end_opening(worker);
     carry_end_all(worker);
     conversations_end_waiting(worker);

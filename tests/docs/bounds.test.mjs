@@ -145,7 +145,7 @@ const LISTS = {
   'src/core/metrics.c scrape->copies': PASSES,
   'src/gateway/client/legacy_stream.c call->worker->handovers': CONNECTIONS,
   'src/gateway/client/legacy_stream.c call->worker->streams': CONNECTIONS,
-  'src/gateway/client/modern.c call->worker->bridge_legs': CONNECTIONS,
+  'src/gateway/client/modern.c call->worker->waiting_legs': CONNECTIONS,
   'src/gateway/client/listen.c listening->tasks': { each: 'MCP_SUBSCRIPTION_MOST_TASKS in include/taskgate/mcp/subscription.h', all: 'limits.listens' },
   'src/gateway/client/listen.c call->worker->listens': { each: 'limits.listens_per_principal', all: 'limits.listens' },
   'src/gateway/decision/shadow.c shadow->queue': { all: 'QUEUE_BYTES_MAX in src/gateway/decision/shadow.c' },

@@ -9,9 +9,9 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 0,
-  eras: 152,
-  words: 18,
-  reach: 10,
+  eras: 78,
+  words: 15,
+  reach: 6,
   write: 2,
   includes: 0,
   calls: 0,
@@ -19,10 +19,10 @@ const LIMITS = {
   pointers: 22,
   lines: 136900, // what is added meanwhile has some room
   gateway: 44500,
-  files: 794,
+  files: 793,
   users: 32,
-  statics: 28,
-  assertions: 378,
+  statics: 27,
+  assertions: 417,
 };
 const measured = measure();
 

@@ -7,8 +7,8 @@
 #include "call.h"
 
 /* initialize_handle(), tools_list_handle() … */
-#define MCP_TREATMENT_ROW(symbol, legacy, modern)                                                  \
-    void legacy(struct call *call);                                                                \
-    void modern(struct call *call);
+#define MCP_TREATMENT_ROW(symbol, one, other)                                                      \
+    void one(struct call *call);                                                                   \
+    void other(struct call *call);
 #include "taskgate/mcp/method_table.h"
 #undef MCP_TREATMENT_ROW

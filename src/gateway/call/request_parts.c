@@ -21,8 +21,8 @@ static void read_other_params(struct buffer *out, const struct envelope *envelop
 {
     static const char *const known[] = {"name", "arguments", "_meta", "task"};
     size_t count = sizeof known / sizeof *known;
-    bool is_modern = envelope->reserved.version.length > 0;
-    json_write_other_members(out, envelope->params, known, is_modern ? count - 1 : count);
+    bool task_says_how = envelope->reserved.version.length == 0;
+    json_write_other_members(out, envelope->params, known, task_says_how ? count : count - 1);
 }
 
 static void digest(struct request_parts *parts, const struct envelope *envelope)

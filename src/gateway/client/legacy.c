@@ -642,6 +642,7 @@ static void legacy_hand_over(struct call *call, struct server_link *to, struct b
 }
 
 const struct call_carrier legacy_client_carrier = {.start = legacy_start,
+                                                   .write_result = legacy_write_result,
                                                    .is_under_way = legacy_is_under_way,
                                                    .age_ms = legacy_age_ms,
                                                    .repeat_slow = legacy_repeat_slow,

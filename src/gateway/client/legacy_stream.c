@@ -115,7 +115,7 @@ static struct legacy_stream *legacy_stream_begin(struct call *call)
     return stream;
 }
 
-void legacy_stream_opened(struct call *call)
+void client_stream_opened(struct call *call)
 {
     legacy_stream_begin(call);
 }
@@ -605,7 +605,7 @@ static void subscribe_session(struct call *call)
     server_listen(call, buffer_str(&filter), &events, subscription, &subscription->listener);
 }
 
-bool legacy_stream_takes(struct call *call)
+bool client_stream_takes(struct call *call)
 {
     struct str method = call->envelope.method;
     if (call->declared.length == 0)
@@ -628,7 +628,7 @@ static bool is_owners(const struct legacy_stream *stream, const struct task *tas
     return strcmp(task->owner, OWNER_ANONYMOUS) != 0 && call_owns(stream->call, task);
 }
 
-void legacy_streams_send_view(struct gateway_worker *worker, struct task *task,
+void client_streams_send_view(struct gateway_worker *worker, struct task *task,
                               const struct dialect_view *shared)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
@@ -649,17 +649,17 @@ void legacy_streams_send_view(struct gateway_worker *worker, struct task *task,
     }
 }
 
-void legacy_streams_send_status(struct gateway_worker *worker, struct task *task)
+void client_streams_send_status(struct gateway_worker *worker, struct task *task)
 {
     struct dialect_view view = {.is_asking = false};
     OWNED_BUFFER(elicitations);
     if (list_is_empty(&worker->streams))
         return;
     question_view(worker->gateway, task, &view, &elicitations);
-    legacy_streams_send_view(worker, task, &view);
+    client_streams_send_view(worker, task, &view);
 }
 
-void legacy_streams_offer(struct gateway_worker *worker, const struct task *task)
+void client_streams_offer(struct gateway_worker *worker, const struct task *task)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         struct legacy_stream *stream = LIST_ENTRY(node, struct legacy_stream, node);
@@ -671,7 +671,7 @@ void legacy_streams_offer(struct gateway_worker *worker, const struct task *task
     }
 }
 
-void legacy_streams_offer_client(struct gateway_worker *worker, struct str key)
+void client_streams_offer_client(struct gateway_worker *worker, struct str key)
 {
     char own_key[CLIENT_KEY_BYTES];
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
@@ -682,7 +682,7 @@ void legacy_streams_offer_client(struct gateway_worker *worker, struct str key)
     }
 }
 
-void legacy_streams_send(struct gateway_worker *worker, uint64_t claimant, struct str message)
+void client_streams_send(struct gateway_worker *worker, uint64_t claimant, struct str message)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         struct legacy_stream *stream = LIST_ENTRY(node, struct legacy_stream, node);
@@ -695,7 +695,7 @@ void legacy_streams_send(struct gateway_worker *worker, uint64_t claimant, struc
     }
 }
 
-void legacy_streams_send_owner(struct gateway_worker *worker, struct task *task, struct str message)
+void client_streams_send_owner(struct gateway_worker *worker, struct task *task, struct str message)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         struct legacy_stream *stream = LIST_ENTRY(node, struct legacy_stream, node);
@@ -704,7 +704,7 @@ void legacy_streams_send_owner(struct gateway_worker *worker, struct task *task,
     }
 }
 
-void legacy_streams_send_list_changed(struct gateway_worker *worker)
+void client_streams_send_list_changed(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         notify_message(LIST_ENTRY(node, struct legacy_stream, node),
@@ -712,7 +712,7 @@ void legacy_streams_send_list_changed(struct gateway_worker *worker)
     }
 }
 
-void legacy_streams_end_all(struct gateway_worker *worker)
+void client_streams_end_all(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         legacy_stream_end(LIST_ENTRY(node, struct legacy_stream, node));

@@ -11,7 +11,7 @@
 #include "taskgate/mcp/dialect.h"
 
 /* For looks.opened: the server's own stream passes. */
-void legacy_stream_opened(struct call *call);
+void client_stream_opened(struct call *call);
 
 /* ---- of the sessions that the gateway gives out in front of modern servers ---- */
 
@@ -20,7 +20,7 @@ void legacy_stream_open(struct call *call);
 /* Takes resources/subscribe and resources/unsubscribe in such a session, which the rules have let
  * pass: its URIs are a part of what the session's streams listen to. Answers once the server has
  * said that it serves the URI. false: the call is no such request. */
-bool legacy_stream_takes(struct call *call);
+bool client_stream_takes(struct call *call);
 /* The session has ended, and its streams with it. */
 void legacy_stream_end_session(const struct call *call);
 
@@ -28,21 +28,21 @@ void legacy_stream_end_session(const struct call *call);
 
 /* Sends a task's new state to the owner's streams, if the session's `initialize` advertised that:
  * the older event, then the JSON-RPC notification. */
-void legacy_streams_send_status(struct gateway_worker *worker, struct task *task);
+void client_streams_send_status(struct gateway_worker *worker, struct task *task);
 /* The same of a task that runs elsewhere, with what is asked there. */
-void legacy_streams_send_view(struct gateway_worker *worker, struct task *task,
+void client_streams_send_view(struct gateway_worker *worker, struct task *task,
                               const struct dialect_view *view);
 /* Sends the questions of a task's execution to the session that made the task. Its client knows no
  * tasks, so it waits in no tasks/result. */
-void legacy_streams_offer(struct gateway_worker *worker, const struct task *task);
+void client_streams_offer(struct gateway_worker *worker, const struct task *task);
 /* Sends the questions to a client that belong to no task. */
-void legacy_streams_offer_client(struct gateway_worker *worker, struct str key);
+void client_streams_offer_client(struct gateway_worker *worker, struct str key);
 /* Sends a message on the stream with this number, if the worker has it. */
-void legacy_streams_send(struct gateway_worker *worker, uint64_t claimant, struct str message);
+void client_streams_send(struct gateway_worker *worker, uint64_t claimant, struct str message);
 /* Sends one JSON-RPC message to the owner's streams. */
-void legacy_streams_send_owner(struct gateway_worker *worker, struct task *task,
+void client_streams_send_owner(struct gateway_worker *worker, struct task *task,
                                struct str message);
 /* Sends notifications/tools/list_changed to every stream. */
-void legacy_streams_send_list_changed(struct gateway_worker *worker);
+void client_streams_send_list_changed(struct gateway_worker *worker);
 /* Ends every stream: the process ends. */
-void legacy_streams_end_all(struct gateway_worker *worker);
+void client_streams_end_all(struct gateway_worker *worker);

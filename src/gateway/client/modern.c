@@ -26,7 +26,7 @@
 #define LOST "This conversation was lost; the tool may have run in part"
 
 struct leg {
-    struct list node; /* in worker.bridge_legs */
+    struct list node; /* in worker.waiting_legs */
     struct call_part part;
     struct call *call;
     const struct looks *looks;
@@ -60,7 +60,7 @@ static struct leg *leg_begin(struct call *call, const struct looks *looks, int64
     leg->looks = looks;
     leg->silence_ms = silence_ms;
     random_uuid(leg->id);
-    list_append(&call->worker->bridge_legs, &leg->node);
+    list_append(&call->worker->waiting_legs, &leg->node);
     call_part_add(call, &leg->part, &leg_kind);
     deferred_response_begin(call, "", STR_EMPTY);
     deferred_response_be_quiet(call);
@@ -71,7 +71,7 @@ static struct leg *leg_begin(struct call *call, const struct looks *looks, int64
 
 static struct leg *leg_find(struct gateway_worker *worker, const char *id)
 {
-    LIST_FOR_EACH_SAFE (node, next, &worker->bridge_legs) {
+    LIST_FOR_EACH_SAFE (node, next, &worker->waiting_legs) {
         struct leg *leg = LIST_ENTRY(node, struct leg, node);
         if (strcmp(leg->id, id) == 0)
             return leg;

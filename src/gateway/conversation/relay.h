@@ -80,6 +80,8 @@ struct server_link;
 /* How a call is carried: one constant for each kind of client and server. */
 struct call_carrier {
     void (*start)(struct call *call, const struct looks *looks, const struct carried *carried);
+    /* Appends a result of the server's in the client's words. NULL: they are the same. */
+    void (*write_result)(struct call *call, struct str result, struct buffer *out);
 
     /* Of calls that may become tasks; NULL, all of them, where none does: */
 

@@ -472,8 +472,8 @@ static void set_clocks(struct task *task, const struct task_origin *origin,
     const struct config_workflow *workflow = task->accelerated ? NULL : decision->workflow;
     int64_t max_ttl_ms = config->times.task_max_ttl_ms;
     int64_t now_ms = clock_now_ms();
-    bool is_modern = origin->envelope->reserved.version.length > 0; /* its client asks for no ttl */
-    struct str asked = is_modern ? STR_EMPTY : origin->envelope->task.raw;
+    bool asks_no_ttl = origin->envelope->reserved.version.length > 0;
+    struct str asked = asks_no_ttl ? STR_EMPTY : origin->envelope->task.raw;
     enum dialect_ttl read =
         dialect_read_ttl(asked.length > 0 ? asked : STR("{}"),
                          config_default_ttl_ms(config, workflow), max_ttl_ms, &task->ttl_ms);

@@ -103,15 +103,14 @@ enum gate_verdict gate_serving(struct call *call)
 
 static void dispatch(struct call *call)
 {
-    static const struct {
-        call_step legacy, modern;
-    } handlers[] = {
-#define MCP_TREATMENT_ROW(symbol, legacy, modern) [MCP_##symbol] = {legacy, modern},
+    static const call_step handlers[][2] = {
+#define MCP_TREATMENT_ROW(symbol, ...) [MCP_##symbol] = {__VA_ARGS__},
 #include "taskgate/mcp/method_table.h"
 #undef MCP_TREATMENT_ROW
     };
     call->method = mcp_method_find(call->envelope.method, call->dialect->era);
     enum mcp_treatment treatment = call->method->treatment;
+    call_step handle = handlers[treatment][call->dialect->era - 1]; /* eras are 1 and 2 */
     call_counters_came(call->method, call->envelope.body.length);
     if (treatment != MCP_TOOLS_CALL)
         call_identify(call);
@@ -119,12 +118,10 @@ static void dispatch(struct call *call)
         treatment == MCP_RELAY || treatment == MCP_UNKNOWN || treatment == MCP_TOOLS_CALL;
     if (call->envelope.kind == ENVELOPE_NOTIFICATION && !may_be_silent)
         call_answer(call, STR_EMPTY); /* nobody waits for the answer, so nothing is asked */
-    else if (call->dialect->era == MCP_ERA_MODERN)
-        handlers[treatment].modern(call);
     else if (call_gives_session(call))
-        given_session_handle(call, handlers[treatment].legacy);
+        given_session_handle(call, handle);
     else
-        handlers[treatment].legacy(call);
+        handle(call);
 }
 
 enum gate_verdict gate_method(struct call *call)

@@ -2,23 +2,22 @@
 #include "call/extensions.h"
 #include "list_cache.h"
 #include "methods.h"
+#include "server/probe.h"
 #include "server/protocol.h"
 #include "state/source_eras.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/mcp/cacheable.h"
-#include "taskgate/mcp/era.h"
-#include "taskgate/mcp/extension.h"
 
 /* A legacy source: the clients of both eras fall back to `initialize` on this. Or a modern one, and
  * a request that is not. */
 void discover_refuse_handle(struct call *call)
 {
-    bool is_modern = source_eras_serves_modern(call->worker->gateway->eras, call->source,
-                                               loop_now_ms(call->worker->loop));
+    bool is_incomplete = source_eras_serves_modern(call->worker->gateway->eras, call->source,
+                                                   loop_now_ms(call->worker->loop));
     struct buffer text;
     buffer_init(&text);
     jsonrpc_write_error(&text, call->envelope.id,
-                        is_modern ? JSONRPC_INCOMPLETE_ENVELOPE : JSONRPC_METHOD_NOT_FOUND,
+                        is_incomplete ? JSONRPC_INCOMPLETE_ENVELOPE : JSONRPC_METHOD_NOT_FOUND,
                         STR_EMPTY, NULL);
     call_answer_status(call, 400, buffer_str(&text));
     buffer_finish(&text);
@@ -39,14 +38,7 @@ static void discover_write(struct call *call, struct str result, int64_t most_ms
 
 static void discover_rewrite(struct call *call, const struct relay_reply *reply, struct buffer *out)
 {
-    bool is_modern = mcp_discover_lists(reply->result, STR(MCP_VERSION_MODERN));
-    source_eras_note(call->worker->gateway->eras, call->source, CONFIG_ERA_MODERN, is_modern,
-                     loop_now_ms(call->worker->loop));
-    source_eras_note_tasks(call->worker->gateway->eras, call->source,
-                           mcp_discover_offers_tasks(reply->result));
-    source_eras_note_directories(
-        call->worker->gateway->eras, call->source,
-        mcp_extension_has_setting(reply->result, MCP_EXTENSION_SKILLS, MCP_DIRECTORY_READ));
+    era_probe_note_result(call->worker->gateway, call->source, reply->result);
     lists_keep(call, reply->result);
     discover_write(call, reply->result, lists_most_ttl_ms(call), out);
 }

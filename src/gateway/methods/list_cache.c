@@ -10,9 +10,9 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/definition.h"
-#include "taskgate/mcp/legacy_text.h"
 #include "taskgate/policy/policy.h"
 
 #define MOST_LISTS 1000
@@ -198,42 +198,27 @@ bool lists_may_show(const struct call *call, enum definition_kind kind, struct s
 
 /* ---- when upstream fails ---- */
 
-/* Of a bridged client's the server's own words were kept. */
-static void list_cache_answer_list(struct call *call, struct str result)
-{
-    struct buffer legacy;
-    if (!call_gives_session(call)) {
-        call_answer_result_of_server(call, result);
-        return;
-    }
-    buffer_init(&legacy);
-    if (call->method->treatment == MCP_TOOLS_LIST)
-        legacy_text_write_tools(&legacy, result);
-    else
-        legacy_text_write_result(&legacy, result);
-    call_answer_result_of_server(call, buffer_str(&legacy));
-    buffer_finish(&legacy);
-}
-
 bool lists_answer_kept(struct call *call, enum lost_reason reason,
                        void (*write)(struct call *call, struct str result, struct buffer *out))
 {
-    struct buffer key, kept, result;
+    const struct call_carrier *carrier = call_carrier_of(call);
+    OWNED_BUFFER(key);
+    OWNED_BUFFER(kept);
+    OWNED_BUFFER(result);
+    OWNED_BUFFER(of_client);
     if (reason == LOST_UNREADABLE)
         return false;
     lists_write_key(call, &key);
-    buffer_init(&kept);
-    buffer_init(&result);
     bool found = list_cache_get(call->worker->gateway->list_cache, buffer_str(&key), &kept);
     if (found) {
         log_warn("Upstream failed, the list is the one fetched before",
                  LOG_TEXT("source", call->source->id), LOG_TEXT("method", call->method->name));
         write(call, buffer_str(&kept), &result);
-        list_cache_answer_list(call, buffer_str(&result));
+        if (carrier->write_result) /* the server's own words were kept */
+            carrier->write_result(call, buffer_str(&result), &of_client);
+        call_answer_result_of_server(call,
+                                     buffer_str(carrier->write_result ? &of_client : &result));
     }
-    buffer_finish(&result);
-    buffer_finish(&kept);
-    buffer_finish(&key);
     return found;
 }
 

@@ -190,8 +190,8 @@ static void relay_if_supported(struct call *call)
 
 static void check_setting(struct call *call)
 {
-    bool reads, is_modern = call->dialect->era == MCP_ERA_MODERN || call_gives_session(call);
-    if (is_modern &&
+    bool reads;
+    if ((!call->dialect->has_sessions || call_gives_session(call)) &&
         !source_eras_find_directories(call->worker->gateway->eras, call->source, &reads))
         era_probe_then(call, relay_if_supported);
     else

@@ -209,7 +209,7 @@ static void judge(struct call *call)
         {{GATED, SKILL_CONTENTS_LOOKS},
          {GATED, SKILL_CONTENTS_LOOKS, .replace_error = say_not_found}}};
     bool compares = skill_contents_are_compared(call);
-    if (!legacy_stream_takes(call))
+    if (!client_stream_takes(call))
         relay_start(call, &looks[compares][may_know_no_resources(call)], NULL);
 }
 
@@ -317,7 +317,7 @@ static void unsubscribe(struct call *call)
 {
     if (is_own(call))
         answer_own(call);
-    else if (!legacy_stream_takes(call))
+    else if (!client_stream_takes(call))
         relay_start(call, &looks_at_questions, NULL);
 }
 

@@ -17,10 +17,10 @@ static void note_stream(struct call *call, int status, const struct headers *hea
 
 static void verb_open_stream(struct call *call)
 {
-    static const struct looks of_new = {.opened = legacy_stream_opened,
+    static const struct looks of_new = {.opened = client_stream_opened,
                                         .take_message = question_take_from_stream,
                                         .head = note_stream};
-    static const struct looks of_resumed = {.opened = legacy_stream_opened,
+    static const struct looks of_resumed = {.opened = client_stream_opened,
                                             .take_message = question_take_from_stream,
                                             .head = note_stream,
                                             .rewrite = lists_rewrite_resumed,
@@ -35,22 +35,14 @@ static void verb_open_stream(struct call *call)
         relay_start(call, is_resumed ? &of_resumed : &of_new, NULL);
 }
 
-/* Whether the server speaks the era that has these requests. */
-static bool has_sessions(const struct call *call)
-{
-    unsigned served;
-    source_eras_find(call->worker->gateway->eras, call->source, loop_now_ms(call->worker->loop),
-                     &served);
-    return served & CONFIG_ERA_LEGACY;
-}
-
 void verb_handle(struct call *call)
 {
     struct str verb = http_method(call->exchange);
     call_identify(call);
     if (!call_server_has_sessions(call))
         given_session_handle_verb(call);
-    else if (!has_sessions(call))
+    else if (!source_eras_has_sessions(call->worker->gateway->eras, call->source,
+                                       loop_now_ms(call->worker->loop)))
         call_answer_wrong_verb(call, "POST");
     else if (str_equal(verb, STR("GET")))
         call_with_facts(call, verb_open_stream);

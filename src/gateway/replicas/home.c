@@ -20,11 +20,6 @@
 
 /* ---- the needs of a call ---- */
 
-static bool is_modern(const struct call *call)
-{
-    return call->dialect->era == MCP_ERA_MODERN;
-}
-
 static bool is_method(const struct call *call, const char *method)
 {
     return str_equal(call->envelope.method, str_from(method));
@@ -34,7 +29,8 @@ static bool is_method(const struct call *call, const char *method)
  * know the task. */
 static bool read_state(const struct call *call, struct request_state *state)
 {
-    return is_modern(call) && request_state_is_ours(call) && request_state_peek(call, state);
+    return !call->dialect->has_sessions && request_state_is_ours(call) &&
+           request_state_peek(call, state);
 }
 
 /* ---- a task ---- */
@@ -48,7 +44,7 @@ static bool is_of_task(const struct call *call)
     case MCP_TASKS_RESULT:
         return true;
     case MCP_TASKS_CANCEL:
-        return is_modern(call);
+        return call->dialect->extends_tasks;
     default:
         return false;
     }

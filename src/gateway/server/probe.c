@@ -33,6 +33,17 @@ static bool names_modern(struct str error)
     return false;
 }
 
+void era_probe_note_result(struct gateway *gateway, const struct config_source *source,
+                           struct str result)
+{
+    source_eras_note(gateway->eras, source, CONFIG_ERA_MODERN,
+                     mcp_discover_lists(result, STR(MCP_VERSION_MODERN)), clock_monotonic_ms());
+    source_eras_note_tasks(gateway->eras, source, mcp_discover_offers_tasks(result));
+    source_eras_note_directories(
+        gateway->eras, source,
+        mcp_extension_has_setting(result, MCP_EXTENSION_SKILLS, MCP_DIRECTORY_READ));
+}
+
 bool era_probe_note(struct gateway *gateway, const struct config_source *source,
                     const struct exchange_reply *reply)
 {
@@ -42,15 +53,11 @@ bool era_probe_note(struct gateway *gateway, const struct config_source *source,
     if (reply->result != UPSTREAM_DONE || says_nothing(reply->status) ||
         (reply->status < 300 && !is_answer))
         return false;
-    bool serves = result.length > 0 ? mcp_discover_lists(result, STR(MCP_VERSION_MODERN))
-                                    : names_modern(error);
-    source_eras_note(gateway->eras, source, CONFIG_ERA_MODERN, serves, clock_monotonic_ms());
-    if (result.length > 0) {
-        source_eras_note_tasks(gateway->eras, source, mcp_discover_offers_tasks(result));
-        source_eras_note_directories(
-            gateway->eras, source,
-            mcp_extension_has_setting(result, MCP_EXTENSION_SKILLS, MCP_DIRECTORY_READ));
-    }
+    if (result.length > 0)
+        era_probe_note_result(gateway, source, result);
+    else
+        source_eras_note(gateway->eras, source, CONFIG_ERA_MODERN, names_modern(error),
+                         clock_monotonic_ms());
     return true;
 }
 

@@ -11,6 +11,9 @@
 /* Notes what a reply to `server/discover` shows of the source. False: nothing. */
 bool era_probe_note(struct gateway *gateway, const struct config_source *source,
                     const struct exchange_reply *reply);
+/* The same of the result of one. */
+void era_probe_note_result(struct gateway *gateway, const struct config_source *source,
+                           struct str result);
 /* Asks with the call's own credentials, then goes on with `next`, unless the client has gone
  * meanwhile. */
 void era_probe_then(struct call *call, call_step next);

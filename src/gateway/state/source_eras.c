@@ -166,22 +166,32 @@ bool source_eras_lacks_sessions(struct source_eras *eras, const struct config_so
     return is_alone;
 }
 
+static unsigned served_now(struct source_eras *eras, const struct config_source *source,
+                           int64_t now_ms)
+{
+    unsigned served;
+    source_eras_find(eras, source, now_ms, &served);
+    return served;
+}
+
+bool source_eras_has_sessions(struct source_eras *eras, const struct config_source *source,
+                              int64_t now_ms)
+{
+    return served_now(eras, source, now_ms) & CONFIG_ERA_LEGACY;
+}
+
 bool source_eras_bridge_down(struct source_eras *eras, const struct config_source *source,
                              int64_t now_ms)
 {
-    unsigned served;
-    if (!(source->bridge & BRIDGE_MODERN))
-        return false;
-    source_eras_find(eras, source, now_ms, &served);
-    return !(served & CONFIG_ERA_MODERN);
+    return (source->bridge & BRIDGE_MODERN) &&
+           !(served_now(eras, source, now_ms) & CONFIG_ERA_MODERN);
 }
 
 bool source_eras_serves_modern(struct source_eras *eras, const struct config_source *source,
                                int64_t now_ms)
 {
-    unsigned served;
-    source_eras_find(eras, source, now_ms, &served);
-    return (served & CONFIG_ERA_MODERN) || (source->bridge & BRIDGE_MODERN);
+    return (served_now(eras, source, now_ms) & CONFIG_ERA_MODERN) ||
+           (source->bridge & BRIDGE_MODERN);
 }
 
 static const char *source_eras_name_of(unsigned served)

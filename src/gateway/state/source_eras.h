@@ -31,6 +31,9 @@ bool source_eras_bridge_down(struct source_eras *eras, const struct config_sourc
 /* Whether modern clients are served: by the server, or by the bridge to it. */
 bool source_eras_serves_modern(struct source_eras *eras, const struct config_source *source,
                                int64_t now_ms);
+/* Whether the server speaks the era with sessions, as far as is known. */
+bool source_eras_has_sessions(struct source_eras *eras, const struct config_source *source,
+                              int64_t now_ms);
 /* The server has shown that it speaks the era, or that it does not. A new verdict is logged. */
 void source_eras_note(struct source_eras *eras, const struct config_source *source,
                       enum config_era era, bool serves, int64_t now_ms);
