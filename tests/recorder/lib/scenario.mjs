@@ -32,6 +32,7 @@ export function scenario(name, { title, upstream: upstreamOptions, order, own = 
       error.message += `\nSo far:\n${text()}`;
       throw error;
     }
+    stage.journal.mark();
     await stage.gateway.stop();
     compare(t, name, text());
   });

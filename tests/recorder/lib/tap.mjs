@@ -7,6 +7,12 @@ export class Journal {
   constructor() {
     this.pieces = [];
     this.connections = 0;
+    this.endsAt = Infinity;
+  }
+
+  /** From here on the gateway ends. */
+  mark() {
+    this.endsAt = this.pieces.length;
   }
 
   add(piece) {

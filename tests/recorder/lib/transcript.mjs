@@ -59,10 +59,14 @@ function message(arrow, isScripted, { start, lines, value }, text) {
   return [`${arrow} ${start}`, ...shown.map((line) => `${arrow} ${escaped(line)}`), ...(text === '' ? [] : [body(text, /event-stream/.test(value('content-type') ?? ''))])].join('\n');
 }
 
-function shown(exchange) {
+/** Whether the gateway sends it while it ends, and waits for no answer: chance decides whether one comes before the end. */
+const isLastWord = ({ lane, request, text }, endsAt) => lane.startsWith('server') && request.at >= endsAt && !(json(text)?.method && json(text).id !== undefined);
+
+function shown(exchange, endsAt) {
   const { lane, request, response, interim, text, answer, left, rest } = exchange;
   const isServers = lane.startsWith('server');
   const parts = [message('>', !isServers, request, text)];
+  if (isLastWord(exchange, endsAt)) return parts[0];
   for (const one of interim) parts.push(message('<', isServers, one, ''));
   if (response) parts.push(message('<', isServers, response, answer));
   if (rest) parts.push(`< not HTTP:\n${indented(rest)}`);
@@ -125,7 +129,7 @@ export function transcript(journal, { title, ports, order, own, notes }) {
   const exchanges = exchangesOf(journal);
   const lanes = ordered(withLanes(exchanges)).filter(([name]) => own || !name.includes(OWN));
   const parts = [`# ${title}`];
-  for (const [name, list] of lanes) parts.push(`== ${name}`, ...(name.startsWith('server') ? withoutRepeatedLooks(list) : list).map(shown));
+  for (const [name, list] of lanes) parts.push(`== ${name}`, ...(name.startsWith('server') ? withoutRepeatedLooks(list) : list).map((exchange) => shown(exchange, journal.endsAt)));
   if (notes.length > 0) parts.push(['== also seen', ...notes].join('\n'));
   if (order) parts.push(['== in this order', ...orderOf(exchanges, order)].join('\n'));
   return named(`${parts.join('\n\n')}\n`, ports);
