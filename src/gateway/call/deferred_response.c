@@ -11,6 +11,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/mcp/sse.h"
 #include "token_clock.h"
 
@@ -107,11 +108,9 @@ bool deferred_response_is_stream(const struct call *call)
 
 static void deferred_response_write_message(struct call *call, struct str message)
 {
-    struct buffer event;
-    buffer_init(&event);
+    OWNED_BUFFER(event);
     sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
     http_stream_write(call->exchange, buffer_str(&event));
-    buffer_finish(&event);
 }
 
 /* A comment keeps proxies from closing the stream. Only progress restarts a client's own clock, and
@@ -121,13 +120,11 @@ static void show_life(struct deferred_response *deferred)
     struct call *call = deferred->call;
     struct str token = call->envelope.progress_token;
     if (token.length > 0 && !deferred->upstream_reports) {
-        struct buffer message;
+        OWNED_BUFFER(message);
         int64_t seconds = (clock_monotonic_ms() - deferred->started_ms) / 1000;
-        buffer_init(&message);
         dialect_write_progress(&message, token, seconds, str_from(deferred->what),
                                deferred->task_id);
         deferred_response_write_message(call, buffer_str(&message));
-        buffer_finish(&message);
     }
     http_stream_write(call->exchange, STR(":ping\n\n"));
 }
@@ -284,29 +281,24 @@ void call_answer(struct call *call, struct str message)
 
 void call_answer_result(struct call *call, struct str result)
 {
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
     call->dialect->write_own_result(&message, call->envelope.id, result);
     call_answer(call, buffer_str(&message));
-    buffer_finish(&message);
 }
 
 void call_answer_result_of_server(struct call *call, struct str result)
 {
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
     call->dialect->write_result(&message, call->envelope.id, result);
     call_answer(call, buffer_str(&message));
-    buffer_finish(&message);
 }
 
 void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,
                        const struct jsonrpc_error_data *data)
 {
     const struct dialect_error told = call->dialect->error(error);
-    struct buffer object, text;
-    buffer_init(&object);
-    buffer_init(&text);
+    OWNED_BUFFER(object);
+    OWNED_BUFFER(text);
     call->outcome = "error";
     call_span_fail(call, told.error);
     metrics_count(METRIC_ERRORS, str_from(jsonrpc_error_type(told.error)),
@@ -319,18 +311,14 @@ void call_answer_error(struct call *call, enum jsonrpc_error error, struct str m
         jsonrpc_write_error_text(&text, call->envelope.id, buffer_str(&object));
         answer(call, told.status, buffer_str(&text));
     }
-    buffer_finish(&text);
-    buffer_finish(&object);
 }
 
 void call_refuse_params(struct call *call, const char *why)
 {
     struct jsonrpc_error_data data = {.details = str_from(why)};
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     jsonrpc_write_error(&text, call->envelope.id, JSONRPC_INVALID_PARAMS, STR_EMPTY, &data);
     call_answer_status(call, 400, buffer_str(&text));
-    buffer_finish(&text);
 }
 
 void call_answer_nothing(struct call *call)

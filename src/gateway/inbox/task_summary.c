@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 
 /* Longer arguments are left out of lists, because the caller knows them. */
@@ -32,14 +33,12 @@ unsigned pseudo_status_states(struct str status)
 
 static void add_status_message(struct buffer *out, const char *key, const struct task *task)
 {
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
     dialect_status_message(task, &message);
     if (message.length > 0) {
         json_add_key(out, key);
         buffer_append_json_string(out, buffer_str(&message));
     }
-    buffer_finish(&message);
 }
 
 void task_summary_write_error(struct buffer *out, const struct task *task)
@@ -51,14 +50,12 @@ void task_summary_write_error(struct buffer *out, const struct task *task)
 
 static void add_error(struct buffer *out, const struct task *task)
 {
-    struct buffer error;
-    buffer_init(&error);
+    OWNED_BUFFER(error);
     task_summary_write_error(&error, task);
     if (error.length > 0) {
         json_add_key(out, "error");
         buffer_append_json_string(out, buffer_str(&error));
     }
-    buffer_finish(&error);
 }
 
 void task_summary_write(struct buffer *out, const struct task *task)
@@ -92,13 +89,16 @@ void task_summary_write_proxy(struct buffer *out, const struct task *task)
     buffer_append_format(out, ",\"ttl\":%" PRId64 "}", task->ttl_ms);
 }
 
-void task_summary_write_working(struct buffer *out, const struct task *task)
+void task_summary_write_working(struct buffer *out, const struct store_reply *working)
 {
-    buffer_append_char(out, '{');
-    json_add_text(out, "taskId", task->id);
-    json_add_text(out, "toolName", task->tool);
-    json_add_text(out, "status", task_summary_status(task->state));
-    buffer_append_char(out, '}');
+    for (size_t i = 0; i < working->task_count; i++) {
+        const struct task *task = working->tasks[i];
+        buffer_append_text(out, i > 0 ? ",{" : "{");
+        json_add_text(out, "taskId", task->id);
+        json_add_text(out, "toolName", task->tool);
+        json_add_text(out, "status", task_summary_status(task->state));
+        buffer_append_char(out, '}');
+    }
 }
 
 void task_summary_list(struct call *call, unsigned states, store_callback callback)

@@ -17,8 +17,8 @@ unsigned pseudo_status_states(struct str status);
 void task_summary_write(struct buffer *out, const struct task *task);
 /* {task_id, status, status_message, created_at, last_updated_at, server, tool, ttl, error} */
 void task_summary_write_proxy(struct buffer *out, const struct task *task);
-/* {taskId, toolName, status} */
-void task_summary_write_working(struct buffer *out, const struct task *task);
+/* {taskId, toolName, status} of each task of the reply, with commas between them. */
+void task_summary_write_working(struct buffer *out, const struct store_reply *working);
 /* The cause of a failure, in words; no text for a task that has not failed. Appended raw. */
 void task_summary_write_error(struct buffer *out, const struct task *task);
 

@@ -12,6 +12,7 @@
 #include "server/http.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/lists.h"
 
@@ -47,8 +48,7 @@ static struct listing *tasks_list_listing_of(const struct call *call)
 static void answer(struct call *call)
 {
     struct listing *listing = tasks_list_listing_of(call);
-    struct buffer result;
-    buffer_init(&result);
+    OWNED_BUFFER(result);
     buffer_append_text(&result, "{\"tasks\":[");
     buffer_append(&result, buffer_str(&listing->entries));
     buffer_append_char(&result, ']');
@@ -58,7 +58,6 @@ static void answer(struct call *call)
     }
     buffer_append_char(&result, '}');
     call_answer_result(call, buffer_str(&result));
-    buffer_finish(&result);
 }
 
 static void begin_entry(struct listing *listing)
@@ -143,11 +142,9 @@ static void go_on_upstream(struct call *call)
 static void write_task(struct call *call, const struct task *task, struct buffer *out)
 {
     struct dialect_view view = {.pending = client_pending_look(call)};
-    struct buffer elicitations;
-    buffer_init(&elicitations);
+    OWNED_BUFFER(elicitations);
     question_view(call->worker->gateway, task, &view, &elicitations);
     dialect_write_task(out, task, &view);
-    buffer_finish(&elicitations);
 }
 
 static void tasks_list_on_listed(void *context, const struct store_reply *reply)

@@ -304,8 +304,7 @@ static struct mirrored_header find_parameter(void *request, struct str name)
 
 static void refuse_parameter(struct call *call, struct str name, enum mirrored_verdict verdict)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_format(&text, "Mcp-Param-%.*s %s", STR_ARGS(name),
                          mirrored_verdict_text(verdict));
     struct jsonrpc_error_data data = {.tool = call_tool(call), .details = buffer_str(&text)};
@@ -314,7 +313,6 @@ static void refuse_parameter(struct call *call, struct str name, enum mirrored_v
              LOG_TEXT("source", call->source->id), LOG_STR("header", name),
              LOG_TEXT("reason", mirrored_verdict_text(verdict)));
     call_answer_error(call, JSONRPC_HEADER_MISMATCH, STR_EMPTY, &data);
-    buffer_finish(&text);
 }
 
 static enum gate_verdict call_gate_parameters(struct tool_call *tool)
@@ -342,8 +340,7 @@ static enum gate_verdict call_gate_parameters(struct tool_call *tool)
 
 static void refuse_blocked(struct call *call, struct str reason)
 {
-    struct buffer shown;
-    buffer_init(&shown);
+    OWNED_BUFFER(shown);
     dialect_append_reason(&shown, reason);
     const struct jsonrpc_error_data data = {.tool = call_tool(call), .reason = buffer_str(&shown)};
     log_info("A call of a blocked caller was refused", LOG_STR("tool", call_tool(call)),
@@ -352,7 +349,6 @@ static void refuse_blocked(struct call *call, struct str reason)
         call_answer(call, STR_EMPTY);
     else
         call_answer_error(call, JSONRPC_CALLER_BLOCKED, STR_EMPTY, &data);
-    buffer_finish(&shown);
 }
 
 /* True: the call is answered. */
@@ -360,8 +356,7 @@ static bool tools_call_is_blocked(struct call *call)
 {
     const struct store_block_caller caller = {str_from(call->owner), str_from(call->source->id),
                                               str_from(call->facts.client.name)};
-    struct buffer reason;
-    buffer_init(&reason);
+    OWNED_BUFFER(reason);
     enum blocks_verdict verdict = blocks_judge(&caller, &reason);
     /* The name of the client is not known, and may be that of a block. */
     if (verdict == BLOCKS_FREE && call->facts_failed)
@@ -371,7 +366,6 @@ static bool tools_call_is_blocked(struct call *call)
     else if (verdict == BLOCKS_UNKNOWN)
         call_answer_error(call, JSONRPC_UNAVAILABLE,
                           STR("it is not known yet whether the caller is blocked"), NULL);
-    buffer_finish(&reason);
     return verdict != BLOCKS_FREE;
 }
 
@@ -494,13 +488,11 @@ static enum gate_verdict call_gate_facts(struct tool_call *tool)
 static void refuse_task(struct call *call, enum jsonrpc_error error, const char *which,
                         struct jsonrpc_error_data *data)
 {
-    struct buffer alternative;
-    buffer_init(&alternative);
+    OWNED_BUFFER(alternative);
     pseudo_tools_write_alternative(call, &alternative);
     data->alternative = buffer_str(&alternative);
     metrics_count(METRIC_TASK_VALIDATION_ERRORS, str_from(which));
     call_answer_error(call, error, STR_EMPTY, data);
-    buffer_finish(&alternative);
 }
 
 static void refuse_task_forbidden(struct call *call)
@@ -527,12 +519,10 @@ static void execute_call(struct call *call, int64_t patience_ms)
 /* Names of tools are in `why` as in tools/tools.h. */
 static void fail_execution(struct call *call, struct str what, const char *why)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_format(&text, "Failed to execute tool: '%.*s' ", STR_ARGS(what));
     pseudo_tools_write_text(call, why, &text);
     pseudo_answer_text(call, buffer_str(&text), true);
-    buffer_finish(&text);
 }
 
 /* Writes the plain call that the client would have sent: with its own id, and with its own _meta,
@@ -569,7 +559,8 @@ static int64_t asked_patience_ms(const struct call *call, struct str arguments)
 static void execute_tool(struct call *call, struct str arguments)
 {
     struct error error = {""};
-    struct buffer body = {0}, tool = {0};
+    struct buffer body = {0};
+    OWNED_BUFFER(tool);
     int64_t wait_ms = asked_patience_ms(call, arguments);
     pseudo_argument_text(arguments, "tool", &tool);
     write_plain_call(&body, call, arguments);
@@ -579,19 +570,17 @@ static void execute_tool(struct call *call, struct str arguments)
         fail_execution(call, buffer_str(&tool), "is no server's tool: call it by itself");
     else
         execute_call(call, wait_ms);
-    buffer_finish(&tool);
 }
 
 static void pseudo_tool_execute_tool(struct call *call, struct str arguments)
 {
-    struct buffer server = {0};
+    OWNED_BUFFER(server);
     pseudo_argument_text(arguments, "server", &server);
     if (!str_equal(buffer_str(&server), str_from(call->source->id)))
         fail_execution(call, buffer_str(&server),
                        "is no server that can be reached here[[; see {list_servers}]]");
     else
         execute_tool(call, arguments);
-    buffer_finish(&server);
 }
 
 static void (*const own_tools[PSEUDO_TOOL_COUNT])(struct call *call, struct str arguments) = {
@@ -606,9 +595,8 @@ static void run_own_tool(struct call *call)
     const struct pseudo_tool *tool = pseudo_tool_called(call);
     struct str arguments = call->envelope.arguments.raw;
     char key[CLIENT_KEY_BYTES];
-    struct buffer problem, text;
-    buffer_init(&problem);
-    buffer_init(&text);
+    OWNED_BUFFER(problem);
+    OWNED_BUFFER(text);
     inbox_key_of_call(call, key);
     if (!call->is_away)
         inbox_touch(call->worker->gateway, str_from(key));
@@ -622,8 +610,6 @@ static void run_own_tool(struct call *call)
                              STR_ARGS(call->envelope.name.text), STR_ARGS(buffer_str(&problem)));
         pseudo_answer_text(call, buffer_str(&text), true);
     }
-    buffer_finish(&text);
-    buffer_finish(&problem);
 }
 
 static void pseudo_tool_run(struct call *call, const struct pseudo_tool *tool)
@@ -897,9 +883,8 @@ static void refuse_without_tasks(struct call *call)
 /* Approvers are shown params. They would never see a member beside it. */
 static void refuse_unknown_member(struct call *call)
 {
-    struct buffer key, details;
-    buffer_init(&key);
-    buffer_init(&details);
+    OWNED_BUFFER(key);
+    OWNED_BUFFER(details);
     json_decode_string(call->envelope.unknown_member, &key);
     buffer_append_text(&details, "a call that becomes a task has no members beside jsonrpc, id, "
                                  "method and params");
@@ -907,8 +892,6 @@ static void refuse_unknown_member(struct call *call)
         buffer_append_format(&details, "; this one has \"%.*s\"", STR_ARGS(buffer_str(&key)));
     struct jsonrpc_error_data data = {.tool = call_tool(call), .details = buffer_str(&details)};
     call_answer_error(call, JSONRPC_INVALID_REQUEST, STR_EMPTY, &data);
-    buffer_finish(&details);
-    buffer_finish(&key);
 }
 
 /* Whether the message has nothing that approvers are not shown. False when the call is answered. */

@@ -6,7 +6,9 @@
 
 #include "conversation/question.h"
 #include "inbox/inbox.h"
+#include "inbox/task_summary.h"
 #include "repeated_news.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/lists.h"
@@ -70,7 +72,7 @@ static void attached_init(struct attached *news, const struct call *call, bool t
     char key[CLIENT_KEY_BYTES];
     struct gateway *gateway = call->worker->gateway;
     struct pseudo_questions inputs;
-    struct buffer events = {0};
+    OWNED_BUFFER(events);
     *news = (struct attached){{0}, {0}};
     inbox_key_of_call(call, key);
     takes_events = takes_events && !call->is_away; /* else they are told at the session's home */
@@ -86,7 +88,6 @@ static void attached_init(struct attached *news, const struct call *call, bool t
             "{\"pending_client_action\":{\"elicitations\":%.*s,\"sampling_requests\":%.*s}}",
             STR_ARGS(buffer_str(&inputs.elicitations)), STR_ARGS(buffer_str(&inputs.samplings)));
     pseudo_questions_finish(&inputs);
-    buffer_finish(&events);
 }
 
 static void attached_finish(struct attached *news)
@@ -148,8 +149,7 @@ static void pseudo_write_result(const struct call *call, struct buffer *out,
                                 const struct pseudo_result *result)
 {
     struct attached news = {{0}, {0}};
-    struct buffer content;
-    buffer_init(&content);
+    OWNED_BUFFER(content);
     if (result->is_bare)
         forget_creation(call, result);
     else
@@ -164,14 +164,12 @@ static void pseudo_write_result(const struct call *call, struct buffer *out,
         buffer_append_format(out, ",\"_meta\":%.*s", STR_ARGS(result->meta));
     buffer_append_char(out, '}');
     attached_finish(&news);
-    buffer_finish(&content);
 }
 
 void pseudo_write_around(const struct call *call, struct buffer *out, struct str result)
 {
     struct attached news;
-    struct buffer blocks;
-    buffer_init(&blocks);
+    OWNED_BUFFER(blocks);
     attached_init(&news, call, true, STR_EMPTY, NULL);
     append_attached(&blocks, &news);
     if (blocks.length > 0 && json_type(result) == JSON_OBJECT)
@@ -179,18 +177,15 @@ void pseudo_write_around(const struct call *call, struct buffer *out, struct str
     else
         buffer_append(out, result);
     attached_finish(&news);
-    buffer_finish(&blocks);
 }
 
 void pseudo_answer(struct call *call, const struct pseudo_result *result)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     if (result->is_error)
         call->outcome = "error";
     pseudo_write_result(call, &text, result);
     call_answer_result(call, buffer_str(&text));
-    buffer_finish(&text);
 }
 
 void pseudo_answer_json(struct call *call, struct str json, struct str structured)
@@ -203,22 +198,33 @@ void pseudo_answer_text(struct call *call, struct str text, bool is_error)
     pseudo_answer(call, &(struct pseudo_result){.text = text, .is_error = is_error});
 }
 
+void pseudo_answer_array(struct call *call, const char *key, struct str array, size_t count,
+                         struct str words)
+{
+    OWNED_BUFFER(structured);
+    buffer_append_format(&structured, "{\"%s\":%.*s}", key, STR_ARGS(array));
+    pseudo_answer(call, &(struct pseudo_result){.text = count > 0 ? STR_EMPTY : words,
+                                                .json = count > 0 ? array : STR_EMPTY,
+                                                .structured = buffer_str(&structured)});
+}
+
+void pseudo_answer_no_store(struct call *call)
+{
+    pseudo_answer_text(call, STR("The task store is not available, try again in a moment"), true);
+}
+
 void pseudo_answer_naming(struct call *call, const char *text)
 {
-    struct buffer filled;
-    buffer_init(&filled);
+    OWNED_BUFFER(filled);
     pseudo_tools_write_text(call, text, &filled);
     pseudo_answer_text(call, buffer_str(&filled), true);
-    buffer_finish(&filled);
 }
 
 void pseudo_answer_result(struct call *call, struct str result)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     pseudo_write_around(call, &text, result);
     call_answer_result_of_server(call, buffer_str(&text));
-    buffer_finish(&text);
 }
 
 /* ---- what is pending ---- */
@@ -233,20 +239,37 @@ void pseudo_write_promoted(const struct call *call, int64_t waited_ms, const cha
         out);
 }
 
+static void write_pending(struct buffer *out, const struct call *call,
+                          const struct pseudo_pending *pending)
+{
+    struct pseudo_questions inputs;
+    pseudo_questions_init(&inputs, call);
+    buffer_append_text(out, "{\"proxy_task\":");
+    task_summary_write_proxy(out, pending->task);
+    if (pending->joined)
+        buffer_append_format(out, ",\"joined\":%s", pending->joined);
+    buffer_append_text(out, ",\"pending_on_server\":{\"tasks\":[");
+    task_summary_write_working(out, pending->working);
+    buffer_append_format(out, "],\"elicitations_for_server\":%.*s}}",
+                         STR_ARGS(buffer_str(&inputs.elicitations)));
+    pseudo_questions_finish(&inputs);
+}
+
 void pseudo_answer_pending(struct call *call, const struct pseudo_pending *pending)
 {
-    struct buffer structured = {0};
+    OWNED_BUFFER(json);
+    OWNED_BUFFER(structured);
+    write_pending(&json, call, pending);
     buffer_append_text(&structured, "{\"message\":");
     buffer_append_json_string(&structured, pending->text);
     buffer_append_char(&structured, ',');
-    buffer_append(&structured, str_slice(pending->json.bytes + 1, pending->json.length - 1));
+    buffer_append(&structured, str_slice(json.bytes + 1, json.length - 1));
     pseudo_answer(call, &(struct pseudo_result){.text = pending->text,
-                                                .json = pending->json,
+                                                .json = buffer_str(&json),
                                                 .structured = pending->promises_other
                                                                   ? STR_EMPTY
                                                                   : buffer_str(&structured),
                                                 .is_error = pending->promises_other,
-                                                .announces = str_from(pending->task_id),
+                                                .announces = str_from(pending->task->id),
                                                 .is_bare = !call->is_executed});
-    buffer_finish(&structured);
 }

@@ -20,8 +20,10 @@ struct pseudo_result {
 };
 /* The pending outcome of a call. structuredContent begins with the text as its `message`. */
 struct pseudo_pending {
-    struct str text, json; /* a sentence, and the object that shows it */
-    const char *task_id;
+    struct str text; /* a sentence */
+    const struct task *task;
+    const char *joined;                /* whether an earlier call made it, JSON; NULL: not shown */
+    const struct store_reply *working; /* the client's tasks that have not ended */
     bool promises_other; /* the client expects another structured content: an error without any */
 };
 void pseudo_answer_pending(struct call *call, const struct pseudo_pending *pending);
@@ -37,6 +39,11 @@ void pseudo_write_around(const struct call *call, struct buffer *out, struct str
 void pseudo_answer(struct call *call, const struct pseudo_result *result);
 void pseudo_answer_json(struct call *call, struct str json, struct str structured);
 void pseudo_answer_text(struct call *call, struct str text, bool is_error);
+/* With the array of `count` items as a text, or with these words when it is empty, and as `key` of
+ * structuredContent. */
+void pseudo_answer_array(struct call *call, const char *key, struct str array, size_t count,
+                         struct str words);
+void pseudo_answer_no_store(struct call *call);
 /* An error in words; names of tools are in `text` as in tools.h. */
 void pseudo_answer_naming(struct call *call, const char *text);
 void pseudo_answer_result(struct call *call, struct str result);

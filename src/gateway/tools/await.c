@@ -11,6 +11,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "tools.h"
 
 #define DEFAULT_WAIT_MS 30000
@@ -67,7 +68,7 @@ static struct await *await_of(const struct call *call)
 static void write_events(const struct call *call, struct buffer *out)
 {
     char key[CLIENT_KEY_BYTES];
-    struct buffer events = {0};
+    OWNED_BUFFER(events);
     inbox_key_of_call(call, key);
     buffer_append_text(out, ",\"events\":[");
     if (inbox_take_events(call->worker->gateway, str_from(key), STR_EMPTY, &events) > 0) {
@@ -77,7 +78,6 @@ static void write_events(const struct call *call, struct buffer *out)
         repeated_news_forget_told(call, buffer_str(&events));
     }
     buffer_append_char(out, ']');
-    buffer_finish(&events);
 }
 
 static void await_write_working(const struct call *call, const struct store_reply *reply,
@@ -88,11 +88,7 @@ static void await_write_working(const struct call *call, const struct store_repl
         buffer_append_text(out, "{\"server\":");
         buffer_append_json_string(out, str_from(call->source->id));
         buffer_append_text(out, ",\"working_tasks\":[");
-        for (size_t i = 0; i < reply->task_count; i++) {
-            if (i > 0)
-                buffer_append_char(out, ',');
-            task_summary_write_working(out, reply->tasks[i]);
-        }
+        task_summary_write_working(out, reply);
         buffer_append_text(out, "]}");
     }
     buffer_append_char(out, ']');
@@ -102,7 +98,7 @@ static void answer(struct call *call, const struct store_reply *reply)
 {
     const struct await *await = await_of(call);
     struct pseudo_questions inputs;
-    struct buffer json = {0};
+    OWNED_BUFFER(json);
     pseudo_questions_init(&inputs, call);
     buffer_append_format(&json, "{\"triggers\":%.*s", STR_ARGS(buffer_str(&await->triggers)));
     write_events(call, &json);
@@ -114,15 +110,13 @@ static void answer(struct call *call, const struct store_reply *reply)
                                                 .structured = buffer_str(&json),
                                                 .tells_events = true});
     pseudo_questions_finish(&inputs);
-    buffer_finish(&json);
 }
 
 static void on_working(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     if (call->exchange && reply->status != STORE_OK)
-        pseudo_answer_text(call, STR("The task store is not available, try again in a moment"),
-                           true);
+        pseudo_answer_no_store(call);
     else if (call->exchange)
         answer(call, reply);
     call_unref(call);

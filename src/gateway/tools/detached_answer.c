@@ -11,6 +11,7 @@
 #include "inbox/task_summary.h"
 #include "repeated_news.h"
 #include "server/server_refusal.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "tools.h"
 
@@ -35,12 +36,10 @@ static void answer_result(const struct detached_call *detached, struct call *cal
 
 static void detached_answer_answer_error(struct call *call, struct str error)
 {
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
     call->outcome = "error";
     jsonrpc_write_error_text(&message, call->envelope.id, error);
     call_answer(call, buffer_str(&message));
-    buffer_finish(&message);
 }
 
 static void answer_reply(struct detached_call *detached, const struct exchange_reply *reply)
@@ -79,29 +78,6 @@ static void pass_message(struct detached_call *detached, struct str message)
 
 /* ---- the task ---- */
 
-static void detached_answer_write_working(struct buffer *out, const struct store_reply *working)
-{
-    for (size_t i = 0; i < working->task_count; i++) {
-        if (i > 0)
-            buffer_append_char(out, ',');
-        task_summary_write_working(out, working->tasks[i]);
-    }
-}
-
-static void write_block(struct buffer *out, const struct detached_call *detached,
-                        const struct store_reply *working)
-{
-    struct pseudo_questions inputs;
-    pseudo_questions_init(&inputs, detached->call);
-    buffer_append_text(out, "{\"proxy_task\":");
-    task_summary_write_proxy(out, detached->base.task);
-    buffer_append_text(out, ",\"pending_on_server\":{\"tasks\":[");
-    detached_answer_write_working(out, working);
-    buffer_append_format(out, "],\"elicitations_for_server\":%.*s}}",
-                         STR_ARGS(buffer_str(&inputs.elicitations)));
-    pseudo_questions_finish(&inputs);
-}
-
 /* Clients refuse a result that does not fit the output schema of the tool, unless it is an
  * error. */
 static bool promises_other(const struct detached_call *detached)
@@ -117,17 +93,14 @@ static void detached_answer_answer_task(struct detached_call *detached,
                                         const struct store_reply *working)
 {
     bool is_other = promises_other(detached);
-    const char *id = detached->base.task->id;
-    struct buffer text = {0}, json = {0};
-    pseudo_write_promoted(detached->call, detached->patience_ms, id, &text);
-    write_block(&json, detached, working);
+    const struct task *task = detached->base.task;
+    OWNED_BUFFER(text);
+    pseudo_write_promoted(detached->call, detached->patience_ms, task->id, &text);
     pseudo_answer_pending(take_call(detached),
                           &(struct pseudo_pending){.text = buffer_str(&text),
-                                                   .json = buffer_str(&json),
-                                                   .task_id = id,
+                                                   .task = task,
+                                                   .working = working,
                                                    .promises_other = is_other});
-    buffer_finish(&json);
-    buffer_finish(&text);
 }
 
 const struct detached_callbacks detached_answers = {

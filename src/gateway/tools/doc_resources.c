@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "call/client_profile.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/question.h"
 #include "taskgate/task/task.h"
@@ -142,15 +143,13 @@ static void write_seed(const struct call *call, struct buffer *out)
 {
     for (size_t i = 0; i < DOC_RESOURCES_SEED_COUNT; i++) {
         struct doc_resource diagram = doc_resources_seed[i];
-        struct buffer mermaid;
-        buffer_init(&mermaid);
+        OWNED_BUFFER(mermaid);
         pseudo_tools_write_text(call, diagram.mermaid, &mermaid);
         buffer_append_char(&mermaid, '\0');
         diagram.mermaid = mermaid.bytes;
         if (i > 0)
             buffer_append_char(out, ',');
         write_diagram(out, &diagram);
-        buffer_finish(&mermaid);
     }
 }
 
@@ -183,13 +182,11 @@ static bool doc_resources_is_repeated(state_name name, enum task_state state)
 static void doc_resources_append_line(struct buffer *lines, const char *from, const char *to,
                                       const char *label)
 {
-    struct buffer line;
-    buffer_init(&line);
+    OWNED_BUFFER(line);
     buffer_append_format(&line, label[0] ? "    %s --> %s : %s\n" : "    %s --> %s\n", from, to,
                          label);
     if (!memmem(lines->bytes, lines->length, line.bytes, line.length))
         buffer_append(lines, buffer_str(&line));
-    buffer_finish(&line);
 }
 
 static void write_moves(struct buffer *out, state_name name)
@@ -222,15 +219,13 @@ static void write_own(const struct call *call, struct buffer *out)
         {"task_statuses", "The status of a task in tasks/get, for each state", client_status},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct buffer mermaid;
-        buffer_init(&mermaid);
+        OWNED_BUFFER(mermaid);
         write_moves(&mermaid, rows[i].state_name);
         buffer_append_char(&mermaid, '\0');
         if (i > 0)
             buffer_append_char(out, ',');
         write_diagram(out,
                       &(struct doc_resource){rows[i].name, rows[i].description, mermaid.bytes});
-        buffer_finish(&mermaid);
     }
 }
 
@@ -275,8 +270,7 @@ void doc_resources_write_entries(struct buffer *out)
 void doc_resources_write_contents(const struct call *call, struct buffer *out)
 {
     struct str uri = call->envelope.uri.text;
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_text(&text, "{\"diagrams\":[");
     resources[find(uri)].write(call, &text);
     buffer_append_text(&text, "]}");
@@ -284,5 +278,4 @@ void doc_resources_write_contents(const struct call *call, struct buffer *out)
     append_member(out, ",", "mimeType", STR("application/json"));
     append_member(out, ",", "text", buffer_str(&text));
     buffer_append_text(out, "}]}");
-    buffer_finish(&text);
 }

@@ -14,6 +14,7 @@
 #include "state/tool_catalog.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/str.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -427,7 +428,8 @@ static struct listing *list_tools_listing_of(const struct call *call)
 /* False when the call has been answered. */
 static bool compile(struct call *call, const char *name, struct name_pattern **pattern)
 {
-    struct buffer expression = {0}, text = {0};
+    OWNED_BUFFER(expression);
+    OWNED_BUFFER(text);
     const char *fault;
     if (!pseudo_argument_text(call->envelope.arguments.raw, name, &expression))
         buffer_append_text(&expression, ".*");
@@ -438,8 +440,6 @@ static bool compile(struct call *call, const char *name, struct name_pattern **p
                              name, fault);
         pseudo_answer_text(call, buffer_str(&text), true);
     }
-    buffer_finish(&text);
-    buffer_finish(&expression);
     return is_good;
 }
 
@@ -454,16 +454,18 @@ static bool matches(const struct name_pattern *pattern, struct str name)
 static void answer(struct call *call)
 {
     const struct listing *listing = list_tools_listing_of(call);
-    struct buffer list = {0}, structured = {0};
+    OWNED_BUFFER(list);
     buffer_append_format(&list, "[%.*s]", STR_ARGS(buffer_str(&listing->tools)));
-    buffer_append_format(&structured, "{\"tools\":%.*s}", STR_ARGS(buffer_str(&list)));
-    bool is_empty = listing->count == 0;
-    pseudo_answer(call,
-                  &(struct pseudo_result){.text = is_empty ? STR("No tools available") : STR_EMPTY,
-                                          .json = is_empty ? STR_EMPTY : buffer_str(&list),
-                                          .structured = buffer_str(&structured)});
-    buffer_finish(&structured);
-    buffer_finish(&list);
+    pseudo_answer_array(call, "tools", buffer_str(&list), listing->count,
+                        STR("No tools available"));
+}
+
+static void add_value(struct buffer *out, const char *key, struct str value)
+{
+    if (value.length == 0)
+        return;
+    json_add_key(out, key);
+    buffer_append(out, value);
 }
 
 /* As tools/list shows it. */
@@ -472,14 +474,12 @@ static void add_schema(const struct call *call, const struct mcp_tool *tool, str
     const struct policy_request request = {call->source, tool->name, STR_EMPTY,
                                            call_verified(call)};
     struct policy_decision decision;
-    struct buffer schema;
-    buffer_init(&schema);
+    OWNED_BUFFER(schema);
     policy_decide(call->snapshot->policy, &request, &decision);
     bool changes =
         agent_reason_write_schema(&schema, agent_reason_asked(&decision), call->source->id, tool);
-    json_add_value(out, "inputSchema",
-                   changes ? buffer_str(&schema) : json_member(tool->raw, "inputSchema"));
-    buffer_finish(&schema);
+    add_value(out, "inputSchema",
+              changes ? buffer_str(&schema) : json_member(tool->raw, "inputSchema"));
 }
 
 static void add_tool(struct listing *listing, const struct mcp_tool *tool)
@@ -491,7 +491,7 @@ static void add_tool(struct listing *listing, const struct mcp_tool *tool)
     json_add_text(out, "server", listing->call->source->id);
     json_add_key(out, "name");
     buffer_append_json_string(out, tool->name);
-    json_add_value(out, "description", json_member(tool->raw, "description"));
+    add_value(out, "description", json_member(tool->raw, "description"));
     add_schema(listing->call, tool, out);
     buffer_append_char(out, '}');
 }

@@ -139,7 +139,7 @@ static bool has_result(const struct task *task)
 
 static void plain_answer_result(struct call *call, struct str stored)
 {
-    struct buffer result = {0};
+    OWNED_BUFFER(result);
     if (call->dialect->has_sessions)
         buffer_append(&result, stored);
     else
@@ -148,13 +148,13 @@ static void plain_answer_result(struct call *call, struct str stored)
         pseudo_answer_result(call, buffer_str(&result));
     else
         call_answer_result_of_server(call, buffer_str(&result));
-    buffer_finish(&result);
 }
 
 /* The client had gone when the outcome came, so the answer names the task. */
 static void append_late(struct buffer *result, const struct task *task, struct str outcome)
 {
-    struct buffer text = {0}, block = {0};
+    OWNED_BUFFER(text);
+    OWNED_BUFFER(block);
     buffer_append_format(&text,
                          "This is the outcome of your earlier call, task %s. It was not run again "
                          "for this one.",
@@ -163,25 +163,24 @@ static void append_late(struct buffer *result, const struct task *task, struct s
     buffer_append_json_string(&block, buffer_str(&text));
     buffer_append_char(&block, '}');
     mcp_list_append(result, outcome, "content", buffer_str(&block));
-    buffer_finish(&block);
-    buffer_finish(&text);
 }
 
 /* `message` is the whole answer with related-task _meta, which is of the legacy era. */
 static void answer_late_result(struct call *call, const struct task *task, struct str message)
 {
-    struct buffer result = {0};
+    OWNED_BUFFER(result);
     append_late(&result, task,
                 call->dialect->has_sessions ? json_member(message, "result")
                                             : str_slice(task->outcome_text, task->outcome_length));
     plain_answer_result(call, buffer_str(&result));
-    buffer_finish(&result);
 }
 
 static void plain_answer_refusal(struct call *call, const struct task *task, struct str error,
                                  bool is_late)
 {
-    struct buffer refusal = {0}, late = {0}, whole = {0};
+    OWNED_BUFFER(refusal);
+    OWNED_BUFFER(late);
+    OWNED_BUFFER(whole);
     refusal_write_result(&refusal, call, refusal_of_task(task), error, task);
     if (is_late)
         append_late(&late, task, buffer_str(&refusal));
@@ -191,15 +190,15 @@ static void plain_answer_refusal(struct call *call, const struct task *task, str
         result = buffer_str(&whole);
     }
     call_answer_result(call, result);
-    buffer_finish(&whole);
-    buffer_finish(&late);
-    buffer_finish(&refusal);
 }
 
 static void answer_late_error(struct call *call, const struct task *task, struct str message)
 {
     struct str error = json_member(message, "error"), data = json_member(error, "data");
-    struct buffer id = {0}, named = {0}, whole = {0}, answer = {0};
+    OWNED_BUFFER(id);
+    OWNED_BUFFER(named);
+    OWNED_BUFFER(whole);
+    OWNED_BUFFER(answer);
     buffer_append_format(&id, "\"%s\"", task->id);
     if (data.length == 0 || json_type(data) == JSON_OBJECT) {
         json_write_with_member(&named, data, "taskId", buffer_str(&id));
@@ -209,17 +208,12 @@ static void answer_late_error(struct call *call, const struct task *task, struct
     }
     jsonrpc_write_error_text(&answer, call->envelope.id, buffer_str(&whole));
     call_answer(call, buffer_str(&answer));
-    buffer_finish(&answer);
-    buffer_finish(&whole);
-    buffer_finish(&named);
-    buffer_finish(&id);
 }
 
 static void answer_plain_outcome(struct call *call, const struct plain_call *plain,
                                  const struct task *task)
 {
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
     bool keeps_state = sends_back_state(call);
     bool is_late = plain->is_late, is_result = has_result(task);
     plain_count_wait(is_late ? "late" : "in_time");
@@ -239,7 +233,6 @@ static void answer_plain_outcome(struct call *call, const struct plain_call *pla
         answer_late_error(call, task, buffer_str(&message));
     else
         call_answer(call, buffer_str(&message));
-    buffer_finish(&message);
 }
 
 /* ---- what is pending ---- */
@@ -308,26 +301,6 @@ static void write_sentence(struct buffer *out, const struct call *call,
     write_advice(out, call, plain);
 }
 
-static void plain_write_block(struct buffer *out, const struct call *call,
-                              const struct plain_call *plain, const struct task *task,
-                              const struct store_reply *working)
-{
-    struct pseudo_questions inputs;
-    pseudo_questions_init(&inputs, call);
-    buffer_append_text(out, "{\"proxy_task\":");
-    task_summary_write_proxy(out, task);
-    buffer_append_format(out, ",\"joined\":%s,\"pending_on_server\":{\"tasks\":[",
-                         plain->is_joined ? "true" : "false");
-    for (size_t i = 0; i < working->task_count; i++) {
-        if (i > 0)
-            buffer_append_char(out, ',');
-        task_summary_write_working(out, working->tasks[i]);
-    }
-    buffer_append_format(out, "],\"elicitations_for_server\":%.*s}}",
-                         STR_ARGS(buffer_str(&inputs.elicitations)));
-    pseudo_questions_finish(&inputs);
-}
-
 static const struct task *newest(const struct plain_call *plain, const struct store_reply *working)
 {
     for (size_t i = 0; i < working->task_count; i++) {
@@ -343,16 +316,15 @@ static void answer_plain_pending(struct call *call, const struct plain_call *pla
 {
     const struct task *task = newest(plain, working);
     bool promises_other = task->promoted && plain->tool.has_output_schema && !call->is_executed;
-    struct buffer text = {0}, json = {0};
+    OWNED_BUFFER(text);
     plain_count_wait("pending");
     write_sentence(&text, call, plain, task);
-    plain_write_block(&json, call, plain, task, working);
-    pseudo_answer_pending(call, &(struct pseudo_pending){.text = buffer_str(&text),
-                                                         .json = buffer_str(&json),
-                                                         .task_id = task->id,
-                                                         .promises_other = promises_other});
-    buffer_finish(&json);
-    buffer_finish(&text);
+    pseudo_answer_pending(call,
+                          &(struct pseudo_pending){.text = buffer_str(&text),
+                                                   .task = task,
+                                                   .joined = plain->is_joined ? "true" : "false",
+                                                   .working = working,
+                                                   .promises_other = promises_other});
 }
 
 /* ---- the user's confirmation (`approval.NAME.confirm`), of modern clients without tasks: the
@@ -380,8 +352,7 @@ static bool declares(const struct call *call, enum config_confirm how)
 static void write_form(struct buffer *out, const struct call *call)
 {
     struct str arguments = call->envelope.arguments.raw;
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
     buffer_append_format(&message, "Shall %.*s be called", STR_ARGS(call_tool(call)));
     if (arguments.length > 0 && arguments.length <= MOST_ARGUMENT_BYTES)
         buffer_append_format(&message, " with %.*s", STR_ARGS(arguments));
@@ -392,16 +363,14 @@ static void write_form(struct buffer *out, const struct call *call)
     buffer_append_text(out, ",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"" KEY
                             "\":{\"type\":\"boolean\",\"title\":\"Make this call\"}},"
                             "\"required\":[\"" KEY "\"]}}}}");
-    buffer_finish(&message);
 }
 
 /* The link names the task and holds no credential: who may decide there is for the page to ask. */
 static void write_confirm_link(struct buffer *out, const struct call *call,
                                const struct plain_call *plain)
 {
-    struct buffer message, url;
-    buffer_init(&message);
-    buffer_init(&url);
+    OWNED_BUFFER(message);
+    OWNED_BUFFER(url);
     buffer_append_format(&message, "The call of %.*s waits for an approval. It is shown here.",
                          STR_ARGS(call_tool(call)));
     buffer_append_format(&url, "%s/#task=%s", call->snapshot->config->public_url, plain->id);
@@ -411,21 +380,17 @@ static void write_confirm_link(struct buffer *out, const struct call *call,
     buffer_append_text(out, ",\"url\":");
     buffer_append_json_string(out, buffer_str(&url));
     buffer_append_text(out, "}}}");
-    buffer_finish(&url);
-    buffer_finish(&message);
 }
 
 static void ask_to_confirm(struct call *call, const struct plain_call *plain,
                            enum config_confirm how)
 {
-    struct buffer requests;
-    buffer_init(&requests);
+    OWNED_BUFFER(requests);
     if (how == CONFIRM_URL)
         write_confirm_link(&requests, call, plain);
     else
         write_form(&requests, call);
     answer_required(call, plain, buffer_str(&requests), REQUEST_STATE_CONFIRM);
-    buffer_finish(&requests);
 }
 
 /* ---- the answer ---- */
@@ -574,16 +539,14 @@ static void take_answers_to_server(struct call *call, const struct plain_call *p
 static bool answer_with_questions(struct call *call, const struct plain_call *plain)
 {
     struct question_table *rounds = call->worker->gateway->questions;
-    struct buffer requests;
+    OWNED_BUFFER(requests);
     int64_t changed_ms;
-    buffer_init(&requests);
     bool asks = !call->dialect->has_sessions &&
                 rounds_show(rounds, str_from(plain->id), &requests, &changed_ms) &&
                 dialect_modern_declares_requests(call->envelope.reserved.client_capabilities,
                                                  buffer_str(&requests));
     if (asks)
         answer_required(call, plain, buffer_str(&requests), REQUEST_STATE_EXECUTE);
-    buffer_finish(&requests);
     return asks;
 }
 

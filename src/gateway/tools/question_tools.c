@@ -5,6 +5,7 @@
 #include "conversation/question.h"
 #include "inbox/inbox.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "tools.h"
@@ -17,17 +18,10 @@ static void question_tools_answer_list(struct call *call, enum question_kind kin
                                        const char *member, struct str words)
 {
     char key[CLIENT_KEY_BYTES];
-    struct buffer list = {0}, structured = {0};
+    OWNED_BUFFER(list);
     client_key_of_call(call, key);
     size_t count = question_write_list(call->worker->gateway, str_from(key), kind, &list);
-    buffer_append_format(&structured, "{\"%s\":", member);
-    buffer_append(&structured, buffer_str(&list));
-    buffer_append_char(&structured, '}');
-    pseudo_answer(call, &(struct pseudo_result){.text = count > 0 ? STR_EMPTY : words,
-                                                .json = count > 0 ? buffer_str(&list) : STR_EMPTY,
-                                                .structured = buffer_str(&structured)});
-    buffer_finish(&structured);
-    buffer_finish(&list);
+    pseudo_answer_array(call, member, buffer_str(&list), count, words);
 }
 
 void pseudo_tool_get_elicitations(struct call *call, struct str arguments)

@@ -7,15 +7,15 @@
 
 #include "call/client_profile.h"
 #include "inbox/inbox.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
 static void send(struct gateway_worker *worker, const struct repeated_call *join, const char *more)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     if (!worker->gateway->replicas || join->key.length == 0)
         return;
-    buffer_init(&text);
     buffer_append_text(&text, "{\"client\":");
     buffer_append_json_string(&text, join->key);
     json_add_text(&text, "digest", join->digest);
@@ -23,7 +23,6 @@ static void send(struct gateway_worker *worker, const struct repeated_call *join
     buffer_append_text(&text, more);
     buffer_append_char(&text, '}');
     news_send(worker, &(struct news){.kind = NEWS_REPEATED_CALL, .call = buffer_str(&text)});
-    buffer_finish(&text);
 }
 
 void repeated_news_send(struct gateway_worker *worker, const struct repeated_call *join,

@@ -1,7 +1,4 @@
 /* list_tasks, get_task, cancel_task. */
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "answer.h"
 #include "call/client_profile.h"
 #include "call/refusal.h"
@@ -11,8 +8,8 @@
 #include "inbox/task_summary.h"
 #include "repeated_news.h"
 #include "taskgate/core/clock.h"
-#include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "tools.h"
 
@@ -23,11 +20,19 @@
  * 12.3). */
 #define URL_ELICITATION_REQUIRED STR("-32042")
 
-static struct str task_result_asked_id(const struct call *call, struct buffer *id)
+/* The id of the task that is asked for. The copy outlives the request. */
+static struct str asked_id(const struct call *call, struct buffer *id)
 {
     buffer_clear(id);
     pseudo_argument_text(call->envelope.arguments.raw, "task_id", id);
     return buffer_str(id);
+}
+
+static void read_asked(struct call *call, store_callback callback)
+{
+    OWNED_BUFFER(id);
+    store_task_get(call->worker->gateway->store, asked_id(call, &id),
+                   call_to_store(call, callback));
 }
 
 static void task_tools_count_wait(const char *outcome)
@@ -38,7 +43,7 @@ static void task_tools_count_wait(const char *outcome)
 /* {"error": …}, as the documented interface has it. */
 static void task_tools_answer_error(struct call *call, struct str message, const struct task *asks)
 {
-    struct buffer json = {0};
+    OWNED_BUFFER(json);
     buffer_append_text(&json, "{\"error\":");
     buffer_append_json_string(&json, message);
     buffer_append_char(&json, '}');
@@ -46,26 +51,24 @@ static void task_tools_answer_error(struct call *call, struct str message, const
                                                 .structured = buffer_str(&json),
                                                 .asks = asks,
                                                 .is_error = true});
-    buffer_finish(&json);
 }
 
 /* Names of tools are in `what` as in tools.h. */
 static void answer_about(struct call *call, const char *what)
 {
-    struct buffer id = {0}, text = {0};
-    task_result_asked_id(call, &id);
-    buffer_append_format(&text, "Task '%.*s' ", STR_ARGS(buffer_str(&id)));
+    OWNED_BUFFER(id);
+    OWNED_BUFFER(text);
+    buffer_append_format(&text, "Task '%.*s' ", STR_ARGS(asked_id(call, &id)));
     pseudo_tools_write_text(call, what, &text);
     task_tools_answer_error(call, buffer_str(&text), waiting_kept(call));
-    buffer_finish(&text);
-    buffer_finish(&id);
 }
 
 /* ---- it has ended ---- */
 
 static void answer_failure(struct call *call, const struct task *task)
 {
-    struct buffer text = {0}, why = {0};
+    OWNED_BUFFER(text);
+    OWNED_BUFFER(why);
     const char *verb = task->state == TASK_CANCELLED ? "was" : "";
     task_summary_write_error(&why, task);
     buffer_append_format(&text, "Task '%s' %s%s%s", task->id, verb, *verb ? " " : "",
@@ -73,13 +76,13 @@ static void answer_failure(struct call *call, const struct task *task)
     if (task->state != TASK_CANCELLED && why.length > 0)
         buffer_append_format(&text, ": %.*s", STR_ARGS(buffer_str(&why)));
     task_tools_answer_error(call, buffer_str(&text), NULL);
-    buffer_finish(&why);
-    buffer_finish(&text);
 }
 
 static void answer_refusal(struct call *call, const struct task *task)
 {
-    struct buffer message = {0}, text = {0}, meta = {0};
+    OWNED_BUFFER(message);
+    OWNED_BUFFER(text);
+    OWNED_BUFFER(meta);
     dialect_write_task_answer(&message, call->envelope.id, task);
     struct str error = json_member(buffer_str(&message), "error");
     refusal_write_text(&text, call, refusal_of_task(task), error, task);
@@ -87,9 +90,6 @@ static void answer_refusal(struct call *call, const struct task *task)
     pseudo_answer(call, &(struct pseudo_result){.text = buffer_str(&text),
                                                 .meta = buffer_str(&meta),
                                                 .is_error = true});
-    buffer_finish(&meta);
-    buffer_finish(&text);
-    buffer_finish(&message);
 }
 
 static void answer_ended(struct call *call, struct task *task)
@@ -102,11 +102,10 @@ static void answer_ended(struct call *call, struct task *task)
     if (has_run && task->outcome == TASK_OUTCOME_RESULT) {
         pseudo_answer_result(call, outcome);
     } else if (is_error && str_equal(json_member(outcome, "code"), URL_ELICITATION_REQUIRED)) {
-        struct buffer message = {0};
+        OWNED_BUFFER(message);
         jsonrpc_write_error_text(&message, call->envelope.id, outcome);
         call->outcome = "error";
         call_answer(call, buffer_str(&message));
-        buffer_finish(&message);
     } else if (refusal_is_due(call, refusal_of_task(task))) {
         answer_refusal(call, task);
     } else {
@@ -136,7 +135,7 @@ static int64_t task_tools_patience_ms(const struct call *call, const struct task
 static void on_read(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
-    struct buffer id = {0};
+    OWNED_BUFFER(id);
     if (!call->exchange) {
         call_unref(call);
         return;
@@ -144,7 +143,7 @@ static void on_read(void *context, const struct store_reply *reply)
     if (reply->status == STORE_FAILED) {
         task_tools_answer_error(call, STR("The task store is not available, try again in a moment"),
                                 NULL);
-    } else if (!task_summary_owns(call, reply, task_result_asked_id(call, &id))) {
+    } else if (!task_summary_owns(call, reply, asked_id(call, &id))) {
         answer_about(call, "not found");
     } else if (task_state_is_terminal(reply->task->state)) {
         answer_ended(call, reply->task);
@@ -154,7 +153,6 @@ static void on_read(void *context, const struct store_reply *reply)
         waiting_keep(call, reply->task);
         waiting_open(call);
     }
-    buffer_finish(&id);
     call_unref(call);
 }
 
@@ -162,30 +160,17 @@ void pseudo_tool_get_task_result(struct call *call, struct str arguments)
 {
     static const struct waiting_options options = {
         .ended = answer_ended, .timed_out = answer_timed_out, .opens_late = true};
-    struct buffer id = {0};
-    waiting_begin_with(call, task_result_asked_id(call, &id), &options);
-    store_task_get(call->worker->gateway->store, buffer_str(&id), call_to_store(call, on_read));
-    buffer_finish(&id);
-}
-
-static void task_tools_answer_no_store(struct call *call)
-{
-    pseudo_answer_text(call, STR("The task store is not available, try again in a moment"), true);
-}
-
-/* The id of the task that is asked for. The copy outlives the request. */
-static struct str asked_id(const struct call *call, struct buffer *id)
-{
-    buffer_clear(id);
-    pseudo_argument_text(call->envelope.arguments.raw, "task_id", id);
-    return buffer_str(id);
+    OWNED_BUFFER(id);
+    waiting_begin_with(call, asked_id(call, &id), &options);
+    read_asked(call, on_read);
 }
 
 /* ---- list_tasks ---- */
 
 static void task_tools_answer_list(struct call *call, const struct store_reply *reply)
 {
-    struct buffer list = {0}, structured = {0};
+    OWNED_BUFFER(list);
+    OWNED_BUFFER(structured);
     buffer_append_char(&list, '[');
     for (size_t i = 0; i < reply->task_count; i++) {
         if (i > 0)
@@ -197,15 +182,13 @@ static void task_tools_answer_list(struct call *call, const struct store_reply *
     buffer_append(&structured, buffer_str(&list));
     buffer_append_format(&structured, ",\"has_more\":%s}", reply->has_more ? "true" : "false");
     pseudo_answer_json(call, buffer_str(&list), buffer_str(&structured));
-    buffer_finish(&structured);
-    buffer_finish(&list);
 }
 
 static void task_tools_on_listed(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     if (call->exchange && reply->status != STORE_OK)
-        task_tools_answer_no_store(call);
+        pseudo_answer_no_store(call);
     else if (call->exchange)
         task_tools_answer_list(call, reply);
     call_unref(call);
@@ -213,7 +196,8 @@ static void task_tools_on_listed(void *context, const struct store_reply *reply)
 
 void pseudo_tool_list_tasks(struct call *call, struct str arguments)
 {
-    struct buffer server = {0}, status = {0};
+    OWNED_BUFFER(server);
+    OWNED_BUFFER(status);
     struct store_reply nothing = {.status = STORE_OK};
     unsigned states =
         pseudo_argument_is_true(arguments, "include_completed") ? 0 : TASK_SUMMARY_WORKING;
@@ -224,25 +208,21 @@ void pseudo_tool_list_tasks(struct call *call, struct str arguments)
         task_tools_answer_list(call, &nothing); /* it can have no tasks of another server */
     else
         task_summary_list(call, states, task_tools_on_listed);
-    buffer_finish(&status);
-    buffer_finish(&server);
 }
 
 /* ---- get_task ---- */
 
 static void task_tools_answer_unknown(struct call *call, struct str id)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_format(&text, "Task '%.*s' not found", STR_ARGS(id));
     pseudo_answer_text(call, buffer_str(&text), true);
-    buffer_finish(&text);
 }
 
 static void task_tools_answer_task(struct call *call, const struct task *task)
 {
     struct pseudo_questions inputs;
-    struct buffer json = {0};
+    OWNED_BUFFER(json);
     pseudo_questions_init_of(&inputs, call, task);
     buffer_append_text(&json, "{\"task\":");
     task_summary_write_proxy(&json, task);
@@ -252,96 +232,75 @@ static void task_tools_answer_task(struct call *call, const struct task *task)
         STR_ARGS(buffer_str(&inputs.elicitations)), STR_ARGS(buffer_str(&inputs.elicitations)));
     pseudo_answer_json(call, buffer_str(&json), buffer_str(&json));
     pseudo_questions_finish(&inputs);
-    buffer_finish(&json);
 }
 
 static void on_got(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
-    struct buffer id = {0};
+    OWNED_BUFFER(id);
     if (call->exchange && reply->status == STORE_FAILED)
-        task_tools_answer_no_store(call);
+        pseudo_answer_no_store(call);
     else if (call->exchange && !task_summary_owns(call, reply, asked_id(call, &id)))
         task_tools_answer_unknown(call, buffer_str(&id));
     else if (call->exchange)
         task_tools_answer_task(call, reply->task);
-    buffer_finish(&id);
     call_unref(call);
 }
 
 void pseudo_tool_get_task(struct call *call, struct str arguments)
 {
-    struct buffer id = {0};
-    store_task_get(call->worker->gateway->store, asked_id(call, &id), call_to_store(call, on_got));
-    buffer_finish(&id);
+    read_asked(call, on_got);
 }
 
 /* ---- cancel_task ---- */
 
-static void answer_cancel(struct call *call, bool success, struct str id, const char *what)
+/* `cancelled` is NULL where nothing was. The client of one that was knows the end of the call, and
+ * may make it anew. */
+static void answer_cancel(struct call *call, const struct task *cancelled)
 {
-    struct buffer message = {0}, json = {0};
-    buffer_append_format(&message, "Task '%.*s' %s", STR_ARGS(id), what);
-    buffer_append_format(&json, "{\"success\":%s,\"message\":", success ? "true" : "false");
+    OWNED_BUFFER(id);
+    OWNED_BUFFER(message);
+    OWNED_BUFFER(json);
+    if (cancelled)
+        repeated_news_forget(call, cancelled->id);
+    buffer_append_format(&message, "Task '%.*s' %s", STR_ARGS(asked_id(call, &id)),
+                         cancelled ? "cancelled" : "not found or not in working state");
+    buffer_append_format(&json, "{\"success\":%s,\"message\":", cancelled ? "true" : "false");
     buffer_append_json_string(&json, buffer_str(&message));
     buffer_append_char(&json, '}');
     pseudo_answer(call, &(struct pseudo_result){.json = buffer_str(&json),
                                                 .structured = buffer_str(&json),
-                                                .is_error = !success});
-    buffer_finish(&json);
-    buffer_finish(&message);
-}
-
-/* Its client knows the end of the call, and may make it anew. */
-static void answer_cancelled(struct call *call, struct str id)
-{
-    char *text = memory_copy_str(id);
-    repeated_news_forget(call, text);
-    free(text);
-    answer_cancel(call, true, id, "cancelled");
-}
-
-static void answer_not_cancelled(struct call *call, struct str id)
-{
-    answer_cancel(call, false, id, "not found or not in working state");
+                                                .is_error = !cancelled});
 }
 
 static void task_tools_on_cancelled(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
-    struct buffer id = {0};
     if (call->exchange && reply->status == STORE_FAILED)
-        task_tools_answer_no_store(call);
-    else if (call->exchange && reply->status == STORE_OK)
-        answer_cancelled(call, asked_id(call, &id));
+        pseudo_answer_no_store(call);
     else if (call->exchange)
-        answer_not_cancelled(call, asked_id(call, &id));
-    buffer_finish(&id);
+        answer_cancel(call, reply->status == STORE_OK ? reply->task : NULL);
     call_unref(call);
 }
 
 static void on_to_cancel(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
-    struct buffer id = {0};
+    OWNED_BUFFER(id);
     if (call->exchange && reply->status == STORE_FAILED) {
-        task_tools_answer_no_store(call);
+        pseudo_answer_no_store(call);
     } else if (call->exchange && !task_summary_owns(call, reply, asked_id(call, &id))) {
-        answer_not_cancelled(call, buffer_str(&id));
+        answer_cancel(call, NULL);
     } else if (call->exchange) {
         struct task_change change = {.to = TASK_CANCELLED, .by = "client"};
         struct store_actor actor = {"client", call->owner};
         store_task_change(call->worker->gateway->store, str_from(reply->task->id), &change, &actor,
                           call_to_store(call, task_tools_on_cancelled));
     }
-    buffer_finish(&id);
     call_unref(call);
 }
 
 void pseudo_tool_cancel_task(struct call *call, struct str arguments)
 {
-    struct buffer id = {0};
-    store_task_get(call->worker->gateway->store, asked_id(call, &id),
-                   call_to_store(call, on_to_cancel));
-    buffer_finish(&id);
+    read_asked(call, on_to_cancel);
 }

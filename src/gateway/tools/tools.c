@@ -8,6 +8,7 @@
 #include "taskgate/config/config.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 
 /* Puts the names of the gateway's own tools into texts. */
@@ -209,8 +210,7 @@ static void write_tool(const struct pseudo_tool *tool, const struct tool_names *
                        bool announces, struct buffer *out)
 {
     const char *calls = tool->effect == PSEUDO_TOOL_CALLS ? "true" : "false";
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_format(&text, "{\"name\":\"{%s}\"", config_pseudo_tool_name(tool->id));
     json_add_text(&text, "title", tool->title);
     json_add_text(&text, "description", tool->description);
@@ -225,7 +225,6 @@ static void write_tool(const struct pseudo_tool *tool, const struct tool_names *
                                      "\"execution\":{\"taskSupport\":\"forbidden\"}"
                                    : "}");
     tool_names_fill(names, buffer_str(&text), out);
-    buffer_finish(&text);
 }
 
 /* Warns once for each source: its names do not change with each list. */
@@ -241,9 +240,8 @@ static void warn_of_collisions(const struct call *call, struct str names)
 
 void pseudo_tools_write(const struct call *call, const struct tool_names *names, struct buffer *out)
 {
-    struct buffer collisions;
+    OWNED_BUFFER(collisions);
     bool is_first = true;
-    buffer_init(&collisions);
     for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
         enum config_pseudo_tool id = tools[i].id;
         if (!tool_names_offer(names, id))
@@ -257,5 +255,4 @@ void pseudo_tools_write(const struct call *call, const struct tool_names *names,
                                  config_pseudo_tool_name(id));
     }
     warn_of_collisions(call, buffer_str(&collisions));
-    buffer_finish(&collisions);
 }
