@@ -17,19 +17,29 @@
 
 /* ---- the pages of a list, one after the other ---- */
 
-void page_walk_init(struct page_walk *walk, struct str cursor)
-{
-    *walk = (struct page_walk){.cursors = map_create()};
-    buffer_append(&walk->cursor, cursor);
-}
+/* A walk over the pages of a server's list, by its cursors. A page that does not come is asked for
+ * once more; a cursor that came before ends the walk, and what was read stays. */
+struct page_walk {
+    struct map *cursors;       /* the digests of those that were followed */
+    struct buffer cursor;      /* of the page that was asked for last, as JSON; empty: the first */
+    int64_t pages;             /* that have come */
+    bool is_again;             /* that page was asked for twice */
+    struct catalog_page *page; /* the one that is being read */
+    struct call *call;         /* which sees each tool, if it walks itself */
+    void (*see)(struct call *call, const struct mcp_tool *tool);
+};
 
-void page_walk_finish(struct page_walk *walk)
+enum page_verdict { PAGE_ABSENT, PAGE_LAST, PAGE_NEXT };
+
+static void page_walk_finish(struct page_walk *walk)
 {
     map_destroy(walk->cursors, NULL);
     buffer_finish(&walk->cursor);
 }
 
-bool page_walk_repeats(struct page_walk *walk, const struct exchange_reply *reply)
+/* The page did not come. true: it is to be asked for again. Never where the server refused the
+ * credentials or the session, has no such list, or kept silent for the time that a page has. */
+static bool page_walk_repeats(struct page_walk *walk, const struct exchange_reply *reply)
 {
     int status = reply->status;
     struct str code = json_member(json_member(reply->message, "error"), "code");
@@ -47,9 +57,11 @@ static bool catalogue_is_repeated(struct page_walk *walk, struct str cursor)
     return map_put(walk->cursors, str_from(digest), walk) != NULL;
 }
 
-bool page_walk_goes_on(struct page_walk *walk, struct catalog *catalog,
-                       const struct snapshot *snapshot, const struct config_source *source,
-                       struct str next)
+/* The page has come, with the cursor of the next one (as JSON, or empty). true: that one is
+ * `walk->cursor`. The pages so far count as the whole list if more follow than are read. */
+static bool page_walk_goes_on(struct page_walk *walk, struct catalog *catalog,
+                              const struct snapshot *snapshot, const struct config_source *source,
+                              struct str next)
 {
     const char *fault = NULL;
     walk->pages++;
@@ -65,6 +77,84 @@ bool page_walk_goes_on(struct page_walk *walk, struct catalog *catalog,
     buffer_clear(&walk->cursor);
     buffer_append(&walk->cursor, next);
     return !fault;
+}
+
+static bool see_tool(void *context, const struct mcp_tool *tool, enum policy_annotation *announce)
+{
+    const struct page_walk *walk = context;
+    catalog_page_add(walk->page, tool, announce);
+    if (walk->see)
+        walk->see(walk->call, tool);
+    return true;
+}
+
+/* PAGE_ABSENT: the server has given no list. */
+static enum page_verdict page_walk_read(struct page_walk *walk, struct catalog *catalog,
+                                        const struct catalog_reader *reader, struct str result)
+{
+    enum page_verdict verdict = PAGE_ABSENT;
+    bool is_first = walk->pages == 0;
+    walk->page = catalog_page_create(catalog);
+    if (mcp_tools_read(result, see_tool, walk)) {
+        verdict = page_walk_goes_on(walk, catalog, reader->snapshot, reader->source,
+                                    mcp_next_cursor(result))
+                      ? PAGE_NEXT
+                      : PAGE_LAST;
+        catalog_put_page(catalog, reader, walk->page, is_first, verdict == PAGE_LAST);
+    }
+    catalog_page_destroy(walk->page);
+    return verdict;
+}
+
+/* ---- all pages of the tools, for a call ---- */
+
+struct tools_walk {
+    struct call_part part;
+    struct page_walk walk;
+    uint64_t epoch; /* catalog_epoch() before the first */
+    void (*done)(struct call *call, bool is_list);
+};
+
+static void tools_walk_drop(struct call *call, void *object)
+{
+    struct tools_walk *walk = object;
+    page_walk_finish(&walk->walk);
+    free(walk);
+}
+
+static const struct call_part_kind tools_walk_kind =
+    CALL_PART_KIND(struct tools_walk, tools_walk_drop);
+
+static void ask_tools_page(struct call *call, const struct tools_walk *walk);
+
+static void take_tools_page(struct call *call, const struct exchange_reply *reply, call_step next)
+{
+    struct tools_walk *walk = call_part_get(call, &tools_walk_kind);
+    const struct catalog_reader reader = {call->snapshot, call->source, str_from(call->owner),
+                                          walk->epoch};
+    enum page_verdict verdict = page_walk_read(&walk->walk, call->worker->gateway->catalog, &reader,
+                                               json_member(reply->message, "result"));
+    if (verdict == PAGE_NEXT || (verdict == PAGE_ABSENT && page_walk_repeats(&walk->walk, reply)))
+        ask_tools_page(call, walk);
+    else
+        walk->done(call, verdict == PAGE_LAST);
+}
+
+static void ask_tools_page(struct call *call, const struct tools_walk *walk)
+{
+    server_ask_page(call, "tools/list", buffer_str(&walk->walk.cursor),
+                    (size_t)call->snapshot->config->limits.result_bytes, take_tools_page);
+}
+
+void tools_walk(struct call *call, void (*see)(struct call *call, const struct mcp_tool *tool),
+                void (*done)(struct call *call, bool is_list))
+{
+    struct tools_walk *walk = memory_alloc(sizeof *walk);
+    walk->walk = (struct page_walk){.cursors = map_create(), .call = call, .see = see};
+    walk->epoch = catalog_epoch(call->worker->gateway->catalog, str_from(call->source->id));
+    walk->done = done;
+    call_part_add(call, &walk->part, &tools_walk_kind);
+    ask_tools_page(call, walk);
 }
 
 /* ---- a fetch ---- */
@@ -120,7 +210,7 @@ static struct fetch *tools_fetch_create(struct gateway_worker *worker, struct sn
     fetch->source = source;
     fetch->deadline_ms = clock_monotonic_ms() + snapshot->config->times.tools_fetch_timeout_ms;
     headers_init(&fetch->headers, true);
-    page_walk_init(&fetch->walk, STR_EMPTY);
+    fetch->walk.cursors = map_create();
     return fetch;
 }
 
@@ -217,30 +307,25 @@ static void catalogue_give_up(struct fetch *fetch, const struct exchange_reply *
 static void catalogue_on_page(void *context, const struct exchange_reply *reply)
 {
     struct fetch *fetch = context;
-    struct catalog *catalog = fetch->worker->gateway->catalog;
-    struct catalog_page *page = catalog_page_create(catalog);
     const struct catalog_reader reader = {fetch->snapshot, fetch->source, str_from(fetch->owner),
                                           fetch->epoch};
-    struct str result = json_member(reply->message, "result");
-    if (!mcp_tools_read(result, catalog_page_add, page)) {
-        catalog_page_destroy(page);
+    switch (page_walk_read(&fetch->walk, fetch->worker->gateway->catalog, &reader,
+                           json_member(reply->message, "result"))) {
+    case PAGE_NEXT:
+        fetch_page(fetch);
+        break;
+    case PAGE_LAST:
+        end(fetch, true);
+        break;
+    case PAGE_ABSENT:
         if (reopens(fetch, reply))
-            return;
+            break;
         if (page_walk_repeats(&fetch->walk, reply))
             fetch_page(fetch);
         else
             catalogue_give_up(fetch, reply);
-        return;
+        break;
     }
-    bool is_first = fetch->walk.pages == 0;
-    bool goes_on = page_walk_goes_on(&fetch->walk, catalog, fetch->snapshot, fetch->source,
-                                     mcp_next_cursor(result));
-    catalog_put_page(catalog, &reader, page, is_first, !goes_on);
-    catalog_page_destroy(page);
-    if (goes_on)
-        fetch_page(fetch);
-    else
-        end(fetch, true);
 }
 
 static void fetch_page(struct fetch *fetch)

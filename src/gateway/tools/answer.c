@@ -239,8 +239,8 @@ void pseudo_write_promoted(const struct call *call, int64_t waited_ms, const cha
         out);
 }
 
-static void write_pending(struct buffer *out, const struct call *call,
-                          const struct pseudo_pending *pending)
+static void pseudo_write_pending(struct buffer *out, const struct call *call,
+                                 const struct pseudo_pending *pending)
 {
     struct pseudo_questions inputs;
     pseudo_questions_init(&inputs, call);
@@ -259,7 +259,7 @@ void pseudo_answer_pending(struct call *call, const struct pseudo_pending *pendi
 {
     OWNED_BUFFER(json);
     OWNED_BUFFER(structured);
-    write_pending(&json, call, pending);
+    pseudo_write_pending(&json, call, pending);
     buffer_append_text(&structured, "{\"message\":");
     buffer_append_json_string(&structured, pending->text);
     buffer_append_char(&structured, ',');

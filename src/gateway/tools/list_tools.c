@@ -12,7 +12,6 @@
 #include "decision/agent_reason.h"
 #include "server/catalogue.h"
 #include "state/tool_catalog.h"
-#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/core/str.h"
@@ -386,24 +385,13 @@ bool name_pattern_matches(const struct name_pattern *pattern, struct str name)
 
 #define MOST_NAME_BYTES 1024
 
-/* A walk over the pages. */
+/* What is listed. */
 struct listing {
-    uint32_t magic; /* LISTING_MAGIC */
     struct call_part part;
-    struct call *call;
     struct name_pattern *server, *tool; /* NULL until they are compiled */
-    struct page_walk walk;
-    uint64_t epoch;            /* catalog_epoch() before the first */
-    struct catalog_page *page; /* the one that is being read */
-    struct buffer tools;       /* JSON objects with commas */
+    struct buffer tools;                /* JSON objects with commas */
     size_t count;
 };
-#define LISTING_MAGIC 0x47574c05
-
-static inline struct listing *listing_from(void *context)
-{
-    return MAGIC_CAST(struct listing, LISTING_MAGIC, context);
-}
 
 static void drop(struct call *call, void *object)
 {
@@ -411,8 +399,6 @@ static void drop(struct call *call, void *object)
     name_pattern_destroy(listing->server);
     name_pattern_destroy(listing->tool);
     buffer_finish(&listing->tools);
-    page_walk_finish(&listing->walk);
-    MAGIC_CLEAR(listing);
     free(listing);
 }
 
@@ -449,7 +435,7 @@ static bool matches(const struct name_pattern *pattern, struct str name)
     return name.length <= MOST_NAME_BYTES && name_pattern_matches(pattern, name);
 }
 
-/* ---- pages ---- */
+/* ---- the list ---- */
 
 static void answer(struct call *call)
 {
@@ -458,14 +444,6 @@ static void answer(struct call *call)
     buffer_append_format(&list, "[%.*s]", STR_ARGS(buffer_str(&listing->tools)));
     pseudo_answer_array(call, "tools", buffer_str(&list), listing->count,
                         STR("No tools available"));
-}
-
-static void add_value(struct buffer *out, const char *key, struct str value)
-{
-    if (value.length == 0)
-        return;
-    json_add_key(out, key);
-    buffer_append(out, value);
 }
 
 /* As tools/list shows it. */
@@ -478,92 +456,44 @@ static void add_schema(const struct call *call, const struct mcp_tool *tool, str
     policy_decide(call->snapshot->policy, &request, &decision);
     bool changes =
         agent_reason_write_schema(&schema, agent_reason_asked(&decision), call->source->id, tool);
-    add_value(out, "inputSchema",
-              changes ? buffer_str(&schema) : json_member(tool->raw, "inputSchema"));
+    json_add_value(out, "inputSchema",
+                   changes ? buffer_str(&schema) : json_member(tool->raw, "inputSchema"));
 }
 
-static void add_tool(struct listing *listing, const struct mcp_tool *tool)
+static void add_tool(struct call *call, const struct mcp_tool *tool)
 {
+    struct listing *listing = list_tools_listing_of(call);
     struct buffer *out = &listing->tools;
+    if (!policy_is_visible(call->snapshot->policy, call->source, tool->name) ||
+        !matches(listing->tool, tool->name))
+        return;
     if (listing->count++ > 0)
         buffer_append_char(out, ',');
     buffer_append_char(out, '{');
-    json_add_text(out, "server", listing->call->source->id);
+    json_add_text(out, "server", call->source->id);
     json_add_key(out, "name");
     buffer_append_json_string(out, tool->name);
-    add_value(out, "description", json_member(tool->raw, "description"));
-    add_schema(listing->call, tool, out);
+    json_add_value(out, "description", json_member(tool->raw, "description"));
+    add_schema(call, tool, out);
     buffer_append_char(out, '}');
 }
 
-static bool judge(void *context, const struct mcp_tool *tool, enum policy_annotation *announce)
+static void list_tools_done(struct call *call, bool is_list)
 {
-    struct listing *listing = listing_from(context);
-    struct call *call = listing->call;
-    catalog_page_add(listing->page, tool, announce);
-    if (policy_is_visible(call->snapshot->policy, call->source, tool->name) &&
-        matches(listing->tool, tool->name))
-        add_tool(listing, tool);
-    return true;
-}
-
-/* False when upstream has given no list. */
-static bool read_page(struct call *call, struct str result)
-{
-    struct listing *listing = list_tools_listing_of(call);
-    struct catalog *catalog = call->worker->gateway->catalog;
-    const struct catalog_reader reader = {call->snapshot, call->source, str_from(call->owner),
-                                          listing->epoch};
-    listing->page = catalog_page_create(catalog);
-    bool is_list = mcp_tools_read(result, judge, listing);
     if (is_list)
-        catalog_put_page(catalog, &reader, listing->page, listing->walk.pages == 0,
-                         mcp_next_cursor(result).length == 0);
-    catalog_page_destroy(listing->page);
-    listing->page = NULL;
-    return is_list;
-}
-
-static void ask_page(struct call *call);
-
-static void list_tools_on_page(struct call *call, const struct exchange_reply *reply,
-                               call_step next)
-{
-    struct listing *listing = list_tools_listing_of(call);
-    struct str result = json_member(reply->message, "result");
-    if (read_page(call, result)) {
-        if (page_walk_goes_on(&listing->walk, call->worker->gateway->catalog, call->snapshot,
-                              call->source, mcp_next_cursor(result)))
-            ask_page(call);
-        else
-            answer(call);
-    } else if (page_walk_repeats(&listing->walk, reply)) {
-        ask_page(call);
-    } else {
+        answer(call);
+    else
         pseudo_answer_text(call, STR("The server cannot be asked for its tools now"), true);
-    }
-}
-
-static void ask_page(struct call *call)
-{
-    const struct listing *listing = list_tools_listing_of(call);
-    server_ask_page(call, "tools/list", buffer_str(&listing->walk.cursor),
-                    (size_t)call->snapshot->config->limits.result_bytes, list_tools_on_page);
 }
 
 void pseudo_tool_list_tools(struct call *call, struct str arguments)
 {
     struct listing *listing = memory_alloc(sizeof *listing);
-    MAGIC_SET(listing, LISTING_MAGIC);
-    listing->call = call;
-    listing->epoch = catalog_epoch(call->worker->gateway->catalog, str_from(call->source->id));
-    buffer_init(&listing->tools);
-    page_walk_init(&listing->walk, STR_EMPTY);
     call_part_add(call, &listing->part, &listing_kind);
     if (!compile(call, "server", &listing->server) || !compile(call, "tool", &listing->tool))
         return;
     if (matches(listing->server, str_from(call->source->id)))
-        ask_page(call);
+        tools_walk(call, add_tool, list_tools_done);
     else
         answer(call);
 }
