@@ -8,7 +8,7 @@
 #include "call/call_span.h"
 #include "conversation/execute.h"
 #include "decision/task_binding.h"
-#include "server/bridge_request.h"
+#include "server/own.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/assert.h"
@@ -175,7 +175,7 @@ void control_create(struct control *control, const struct policy_decision *decis
     ASSERT(decision->action != ACTION_DENY);
     struct task *task = task_binding_create(&origin, decision, tool, accelerated);
     if (source_eras_lacks_sessions(gateway->eras, control->source))
-        bridge_request_keep_own(gateway->catalog, control->source, &control->envelope, task);
+        client_request_keep_own(gateway->catalog, control->source, &control->envelope, task);
     store_task_create(gateway->store, task, &pending,
                       (struct store_call){control->worker->loop, control_call_on_stored, control});
 }

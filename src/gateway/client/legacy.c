@@ -8,8 +8,8 @@
 #include "call/deferred_response.h"
 #include "conversation/detach.h"
 #include "conversation/question.h"
-#include "server/bridge_request.h"
 #include "server/catalogue.h"
+#include "server/own.h"
 #include "server/protocol.h"
 #include "server/server_refusal.h"
 #include "state/source_eras.h"
@@ -321,7 +321,7 @@ static bool answer_without_client(struct legacy_call *legacy, enum question_kind
 static bool takes_questions(const struct call *call, enum question_kind kind)
 {
     struct modern_envelope envelope;
-    bridge_request_envelope(call, &envelope);
+    client_request_declared(call, &envelope);
     bool has_stream = deferred_response_is_stream(call) ||
                       deferred_response_may_stream(call); /* it is opened then */
     return has_stream && json_member(envelope.capabilities, legacy_capabilities[kind]).length > 0;
@@ -523,7 +523,7 @@ static void take_event(void *context, const struct event *event)
 static void write_modern(struct server_link *link, struct headers *headers, struct buffer *body,
                          struct buffer *id)
 {
-    bridge_request_write(legacy_call_from(link->context)->call, headers, body, id);
+    client_request_write_call(legacy_call_from(link->context)->call, headers, body, id);
 }
 
 static struct sending legacy_sending(struct server_link *link, struct task_trace *trace)

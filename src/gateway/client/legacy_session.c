@@ -25,8 +25,8 @@
 #include "conversation/relay.h"
 #include "inbox/inbox.h"
 #include "legacy.h"
-#include "server/bridge_request.h"
 #include "server/http.h"
+#include "server/own.h"
 #include "server/probe.h"
 #include "state/accepted_pairs.h"
 #include "state/source_eras.h"
@@ -430,7 +430,7 @@ static void given_session_open(struct call *call)
         return;
     }
     headers_init(&headers, true);
-    bridge_request_write_own(call, "server/discover", STR_EMPTY, &headers, &body, &id);
+    client_request_write_own(call, "server/discover", STR_EMPTY, &headers, &body, &id);
     server_ask(call, &(struct exchange_question){
                          .headers = &headers,
                          .body = buffer_str(&body),

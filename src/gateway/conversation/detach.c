@@ -21,7 +21,7 @@
 #include "question.h"
 #include "relay.h"
 #include "rounds.h"
-#include "server/bridge_request.h"
+#include "server/own.h"
 #include "state/quota.h"
 #include "task_create.h"
 #include "taskgate/core/assert.h"
@@ -385,7 +385,7 @@ static void keep_rounds(struct detached_call *detached, struct call *call)
     call_find_tool(call, call_tool(call), &tool);
     detached->wraps_output = tool.wraps_output;
     headers_init(&rounds->headers, true);
-    bridge_request_write(call, &rounds->headers, &rounds->body, &id);
+    client_request_write_call(call, &rounds->headers, &rounds->body, &id);
     rounds->identity = call->identity ? identity_ref(call->identity) : NULL;
 }
 

@@ -9,8 +9,8 @@
 #include "execute.h"
 #include "inbox/inbox.h"
 #include "inbox/repeated_calls.h"
-#include "server/bridge_request.h"
 #include "server/credential_check.h"
+#include "server/own.h"
 #include "state/quota.h"
 #include "state/tool_catalog.h"
 #include "task_create.h"
@@ -258,7 +258,7 @@ static void keep_mirrored_headers(struct task *task, const struct call *call)
 {
     struct buffer lines;
     if (call_gives_session(call))
-        bridge_request_keep(call, task);
+        client_request_keep(call, task);
     if (call->dialect->has_sessions)
         return;
     buffer_init(&lines);

@@ -899,7 +899,8 @@ void exchange_write_request(struct buffer *body, struct buffer *id, const char *
     buffer_append_format(id, "\"tg:%s\"", uuid);
     buffer_append_text(body, "{\"jsonrpc\":\"2.0\",\"id\":");
     buffer_append(body, buffer_str(id));
-    buffer_append_format(body, ",\"method\":\"%s\"", method);
+    buffer_append_text(body, ",\"method\":");
+    buffer_append_json_string(body, str_from(method));
     if (params.length > 0) {
         buffer_append_text(body, ",\"params\":");
         buffer_append(body, params);

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "bridge_request.h"
 #include "catalogue.h"
 #include "http.h"
+#include "own.h"
 #include "sessions.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/magic.h"
@@ -217,7 +217,7 @@ static void listen_at_modern(struct listener *listener, const struct call *call,
     OWNED_BUFFER(members);
     headers_init(&headers, true);
     buffer_append_format(&members, "{\"notifications\":%.*s}", STR_ARGS(filter));
-    bridge_request_write_own(call, "subscriptions/listen", buffer_str(&members), &headers, &body,
+    client_request_write_own(call, "subscriptions/listen", buffer_str(&members), &headers, &body,
                              &id);
     const struct sending sending = {
         .source = call->source,

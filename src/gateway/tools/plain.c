@@ -23,8 +23,8 @@
 #include "inbox/repeated_calls.h"
 #include "inbox/task_summary.h"
 #include "repeated_news.h"
-#include "server/bridge_request.h"
 #include "server/credential_check.h"
+#include "server/own.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
@@ -937,7 +937,7 @@ void plain_call_become_task(struct call *call, const struct policy_decision *dec
     plain->tool = *tool;
     plain->accelerated = accelerated;
     if (call_gives_session(call))
-        bridge_request_digest(call, request_digest);
+        client_request_digest(call, request_digest);
     else
         request_parts_digest(&call->envelope, request_digest);
     repeated_call_digest(tool->digest, request_digest, plain->digest);
