@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { elicit, responseTo } from './lib/asking.mjs';
+import { rawClient } from './lib/client.mjs';
 import { BRIEF_DRAIN, workflow } from './lib/gateway.mjs';
 import { PLAIN, promoted, stage } from './lib/promotion.mjs';
 import { until } from './lib/wait.mjs';
@@ -167,4 +168,23 @@ test('the silence limit ends with the promotion', async (t) => {
   await until(() => performance.now() - at > 2500, 'silence', { deadline: 20_000 });
   held[0].reply.result({ content: [] });
   assert.equal((await admin.inState(id, 'completed', 'failed')).state, 'completed');
+});
+
+test('a cancel, and the end of the connection of the call, by two connections at three workers: in any order the call ends, and no task runs on', async (t) => {
+  const config = { workers: 3, pseudo_tools: { promote: 'left', only: 'all', wait: '30s', wait_max: '30s' } };
+  const { upstream, admin, gateway, connect, held } = await stage(t, { env: BRIEF_DRAIN, config });
+  const agent = await connect(PLAIN);
+  const ways = [{ name: 'slow', arguments: {} }, { name: 'execute_tool', arguments: { server: 'up', tool: 'slow', args: {}, timeout_ms: 20_000 } }];
+  for (let n = 0; n < 24; n++) {
+    const [one, two] = [1, 2].map(() => Object.assign(rawClient(t, gateway.url, { keepAlive: false }), { session: agent.session, initialized: true }));
+    const id = 1000 + n;
+    const call = one.send('tools/call', ways[n % 2], { id }).catch(() => {});
+    await until(() => held.length === n + 1, 'the call');
+    const steps = [() => two.notify('notifications/cancelled', { requestId: id }), () => one.close()];
+    await Promise.all((n % 4 < 2 ? steps : steps.toReversed()).map((step) => step()));
+    await call;
+    const isCancelled = ({ rpc }) => rpc?.method === 'notifications/cancelled' && [id, held[n].id].includes(rpc.params.requestId);
+    await until(() => held[n].recorded.left || upstream.requests.some(isCancelled), () => `the end of call ${n} at the server`);
+  }
+  await until(async () => (await admin.list({ state: 'executing' })).tasks.length === 0, 'the end of the tasks');
 });
