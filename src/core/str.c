@@ -89,16 +89,19 @@ size_t str_offset(struct str whole, struct str part)
     return (size_t)(at - begin);
 }
 
+/* A number of so many digits does not overflow. */
+#define SAFE_DIGITS 19
+
 bool str_to_u64(struct str s, uint64_t *value)
 {
     uint64_t sum = 0;
     if (s.length == 0)
         return false;
     for (size_t i = 0; i < s.length; i++) {
-        if (s.bytes[i] < '0' || s.bytes[i] > '9')
+        unsigned digit = (unsigned)(unsigned char)s.bytes[i] - '0';
+        if (digit > 9)
             return false;
-        uint64_t digit = (uint64_t)(s.bytes[i] - '0');
-        if (sum > (UINT64_MAX - digit) / 10)
+        if (i >= SAFE_DIGITS && sum > (UINT64_MAX - digit) / 10)
             return false;
         sum = sum * 10 + digit;
     }
@@ -108,10 +111,16 @@ bool str_to_u64(struct str s, uint64_t *value)
 
 struct str str_from_u64(uint64_t value, char digits[STR_U64_BYTES])
 {
+    static const char pairs[] = "0001020304050607080910111213141516171819"
+                                "2021222324252627282930313233343536373839"
+                                "4041424344454647484950515253545556575859"
+                                "6061626364656667686970717273747576777879"
+                                "8081828384858687888990919293949596979899";
     size_t first = STR_U64_BYTES;
-    do
-        digits[--first] = (char)('0' + value % 10);
-    while ((value /= 10) != 0);
+    for (; value >= 10; value /= 100)
+        memcpy(&digits[first -= 2], &pairs[value % 100 * 2], 2);
+    if (value > 0 || first == STR_U64_BYTES)
+        digits[--first] = (char)('0' + value);
     return str_slice(digits + first, STR_U64_BYTES - first);
 }
 

@@ -46,6 +46,18 @@ START_TEST(numbers_are_digits_only)
     ck_assert(str_equal(str_from_u64(0, digits), STR("0")));
     ck_assert(str_equal(str_from_u64(1090, digits), STR("1090")));
     ck_assert(str_equal(str_from_u64(UINT64_MAX, digits), STR("18446744073709551615")));
+    ck_assert(!str_to_u64(STR("99999999999999999999"), &value));
+    ck_assert(!str_to_u64(STR("184467440737095516150"), &value));
+    ck_assert(!str_to_u64(STR("1/"), &value) && !str_to_u64(STR("1:"), &value));
+    for (uint64_t power = 1; power <= UINT64_MAX / 10; power *= 10) {
+        for (uint64_t number = power - 1; number <= power + 11; number++) {
+            char text[32];
+            snprintf(text, sizeof text, "%llu", (unsigned long long)number);
+            ck_assert(str_equal(str_from_u64(number, digits), str_from(text)));
+            ck_assert(str_to_u64(str_from(text), &value));
+            ck_assert_uint_eq(value, number);
+        }
+    }
 }
 END_TEST
 
