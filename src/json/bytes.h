@@ -137,7 +137,7 @@ static inline bool is_space(char byte)
 
 static inline const char *skip_space(const char *p, const char *end)
 {
-    while (p < end && is_space(*p))
+    while (p < end && (unsigned char)*p <= ' ' && is_space(*p)) /* nearly always it is none */
         p++;
     return p;
 }

@@ -447,10 +447,12 @@ static bool envelope_has_nul(const struct envelope *envelope, struct str text)
  * back as they went. */
 static bool is_id(struct str raw)
 {
-    if (json_type(raw) == JSON_NUMBER)
-        return !memchr(raw.bytes, '.', raw.length) && !memchr(raw.bytes, 'e', raw.length) &&
-               !memchr(raw.bytes, 'E', raw.length);
-    return json_type(raw) == JSON_STRING;
+    enum json_type type = json_type(raw);
+    for (size_t i = 0; type == JSON_NUMBER && i < raw.length; i++) {
+        if (raw.bytes[i] == '.' || (raw.bytes[i] | 0x20) == 'e')
+            return false;
+    }
+    return type == JSON_NUMBER || type == JSON_STRING;
 }
 
 /* `where` is the span of the body that is wrong. */
@@ -530,7 +532,8 @@ static enum envelope_status envelope_judge(struct envelope *envelope, struct str
         envelope->id = STR_EMPTY;
         return invalid_request(envelope, error, unusable, "id is neither a string nor an integer");
     }
-    if (!json_string_equals(envelope->jsonrpc, STR("2.0")))
+    if (!str_equal(envelope->jsonrpc, STR("\"2.0\"")) &&
+        !json_string_equals(envelope->jsonrpc, STR("2.0")))
         return invalid_request(envelope, error,
                                envelope->jsonrpc.length ? envelope->jsonrpc : document,
                                "jsonrpc is not \"2.0\"");

@@ -557,13 +557,16 @@ static const char *scan_elements(struct scanner *scanner, const char *at)
     return p + 1;
 }
 
-const char *scan_value(struct scanner *scanner, const char *at)
+const char *scan_string_value(struct scanner *scanner, const char *at)
 {
     bool escaped;
+    return scan_string(scanner, at, &escaped);
+}
+
+const char *scan_other_value(struct scanner *scanner, const char *at)
+{
     unsigned char c = byte_at(scanner, at);
     switch (c) {
-    case '"':
-        return scan_string(scanner, at, &escaped);
     case '{':
         return scan_members(scanner, at, NULL, NULL);
     case '[':

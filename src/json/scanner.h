@@ -101,7 +101,15 @@ void scanner_fold_keys(struct scanner *scanner);
  * to `visit` (may be NULL). `value` (may be NULL) is the value without the space around it. */
 enum scan_verdict scan_document(struct scanner *scanner, scan_visitor *visit, void *context,
                                 struct str *value);
-const char *scan_value(struct scanner *scanner, const char *at);
+/* Its two kinds: `at` is a quote, or not. */
+const char *scan_string_value(struct scanner *scanner, const char *at);
+const char *scan_other_value(struct scanner *scanner, const char *at);
+
+static inline const char *scan_value(struct scanner *scanner, const char *at)
+{
+    bool is_string = at < scanner->end && *at == '"'; /* as most are */
+    return is_string ? scan_string_value(scanner, at) : scan_other_value(scanner, at);
+}
 /* `at` is an opening brace. */
 const char *scan_members(struct scanner *scanner, const char *at, scan_visitor *visit,
                          void *context);
