@@ -15,6 +15,9 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "server_internal.h"
 #include "taskgate/core/assert.h"
@@ -32,41 +35,68 @@
 static const char length_field[] = "content-length:";
 #define LENGTH_FIELD_BYTES (sizeof(length_field) - 1)
 
-/* The head behind the line; empty behind the last one. */
-static struct str request_handler_next_line(struct str rest, struct str *line)
+/* h2o has put the name in lower case, unless it read it otherwise. */
+static bool is_length(struct str rest)
 {
-    const char *feed = memchr(rest.bytes, '\n', rest.length);
-    size_t length = feed != NULL ? (size_t)(feed - rest.bytes) : rest.length;
-    *line = str_slice(rest.bytes, length);
-    size_t taken = feed != NULL ? length + 1 : length;
-    return str_slice(rest.bytes + taken, rest.length - taken);
+    return rest.length >= LENGTH_FIELD_BYTES && rest.bytes[LENGTH_FIELD_BYTES - 1] == ':' &&
+           (memcmp(rest.bytes, length_field, LENGTH_FIELD_BYTES) == 0 ||
+            strncasecmp(rest.bytes, length_field, LENGTH_FIELD_BYTES) == 0);
 }
 
-static bool is_length(struct str line)
+/* The value of the field at the beginning of `rest`. */
+static struct str length_value(struct str rest)
 {
-    return line.length > LENGTH_FIELD_BYTES && line.bytes[LENGTH_FIELD_BYTES - 1] == ':' &&
-           (line.bytes[0] | 0x20) == 'c' &&
-           strncasecmp(line.bytes, length_field, LENGTH_FIELD_BYTES) == 0;
+    struct str line, behind;
+    str_cut(str_slice(rest.bytes + LENGTH_FIELD_BYTES, rest.length - LENGTH_FIELD_BYTES), '\n',
+            &line, &behind);
+    return str_trim(line);
+}
+
+struct framing {
+    struct str length; /* the head from its first length on */
+    const char *fault;
+};
+
+/* Looks at the line at the beginning of `rest`. false: nothing behind it matters. */
+static inline bool look_at_line(struct framing *framing, struct str rest)
+{
+    unsigned char first = rest.length > 0 ? (unsigned char)*rest.bytes : '\n';
+    if (first <= ' ') {
+        if (first == ' ' || first == '\t')
+            framing->fault = "a folded header";
+        return first != '\r' && first != '\n' && !framing->fault;
+    }
+    if ((first | 0x20) != 'c' || !is_length(rest))
+        return true;
+    if (framing->length.length == 0)
+        framing->length = rest;
+    else if (!str_equal(length_value(framing->length), length_value(rest)))
+        framing->fault = "two lengths";
+    return framing->fault == NULL;
 }
 
 /* Why two readers could read the head of a request, and where it ends, in two ways; NULL when they
  * cannot. Looks at nothing behind the head. */
 static const char *framing_fault(struct str head)
 {
-    struct str line, rest = request_handler_next_line(head, &line), length = STR_EMPTY;
-    while (rest.length > 0) {
-        rest = request_handler_next_line(rest, &line);
-        if (line.length == 0 || line.bytes[0] == '\r')
-            return NULL;
-        if (line.bytes[0] == ' ' || line.bytes[0] == '\t')
-            return "a folded header";
-        if (!is_length(line))
-            continue;
-        struct str value =
-            str_trim(str_slice(line.bytes + LENGTH_FIELD_BYTES, line.length - LENGTH_FIELD_BYTES));
-        if (length.bytes != NULL && !str_equal(length, value))
-            return "two lengths";
-        length = value;
+    struct framing framing = {.fault = NULL};
+    size_t at = 0;
+#ifdef __SSE2__
+    for (; head.length - at >= 16; at += 16) {
+        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)(head.bytes + at));
+        unsigned feeds = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(block, _mm_set1_epi8('\n')));
+        for (; feeds != 0; feeds &= feeds - 1) {
+            size_t line = at + (size_t)__builtin_ctz(feeds) + 1;
+            if (!look_at_line(&framing, str_slice(head.bytes + line, head.length - line)))
+                return framing.fault;
+        }
+    }
+#endif
+    for (; at < head.length; at++) {
+        size_t line = at + 1;
+        if (head.bytes[at] == '\n' &&
+            !look_at_line(&framing, str_slice(head.bytes + line, head.length - line)))
+            return framing.fault;
     }
     return NULL;
 }

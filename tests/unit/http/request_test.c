@@ -163,6 +163,40 @@ START_TEST(a_client_with_far_too_large_a_body_reads_its_413_and_no_reset)
 }
 END_TEST
 
+/* The lines behind the padding begin at each place of a block of 16 bytes. */
+static void expect_status(struct scene *scene, size_t padding, const char *lines, int status)
+{
+    struct peer peer;
+    struct buffer request;
+    char line[32];
+    buffer_init(&request);
+    buffer_append_format(&request, "POST / HTTP/1.1\r\nX-Padding: %.*s\r\n%s\r\nbody",
+                         STR_ARGS(block_of('p', padding)), lines);
+    snprintf(line, sizeof(line), "HTTP/1.1 %d ", status);
+    peer_connect(&peer, scene->loop, scene->port);
+    peer_send(&peer, buffer_str(&request));
+    peer_await(&peer, line);
+    peer_close(&peer);
+    buffer_finish(&request);
+}
+
+START_TEST(a_head_that_can_be_read_in_two_ways_is_refused)
+{
+    struct scene scene = {.act = answer_length};
+    start(&scene);
+    for (size_t padding = 0; padding < 17; padding++) {
+        expect_status(&scene, padding, "Content-Length: 4\r\n", 200);
+        expect_status(&scene, padding, "Content-Length: 4\r\nCookie: c\r\n", 200);
+        expect_status(&scene, padding, "Content-Length: 4\r\nCONTENT-LENGTH:  4 \r\n", 200);
+        expect_status(&scene, padding, "Content-Length: 4\r\nCONTENT-LENGTH: 5\r\n", 400);
+        expect_status(&scene, padding, "content-length: 4\r\nX: 1\r\ncontent-length:\r\n", 400);
+        expect_status(&scene, padding, "Content-Length: 4\r\nX: 1\r\n 2\r\n", 400);
+        expect_status(&scene, padding, "Content-Length: 4\r\nX: 1\r\n\t2\r\n", 400);
+    }
+    stop(&scene);
+}
+END_TEST
+
 START_TEST(a_chunked_body_arrives_decoded)
 {
     struct scene scene = {.act = describe};
@@ -258,6 +292,7 @@ TCase *request_tests(void)
     tcase_add_test(tests, pipelined_requests_are_answered_in_order);
     tcase_add_test(tests, a_body_may_have_exactly_the_limit_and_not_one_byte_more);
     tcase_add_test(tests, a_client_with_far_too_large_a_body_reads_its_413_and_no_reset);
+    tcase_add_test(tests, a_head_that_can_be_read_in_two_ways_is_refused);
     tcase_add_test(tests, a_chunked_body_arrives_decoded);
     tcase_add_test(tests, expect_100_continue_is_answered_before_the_body);
     tcase_add_test(tests, a_request_that_does_not_come_to_its_end_is_closed);
