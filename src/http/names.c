@@ -40,15 +40,13 @@ enum http_name http_name_find(struct str name)
     return str_starts_with(name, STR("proxy-")) ? HTTP_NAME_PROXY_OTHER : HTTP_NAME_OTHER;
 }
 
-enum http_name http_name_of(const struct http_header *header)
+enum http_name http_name_find_any_case(struct str name)
 {
-    if (header->known != HTTP_NAME_UNSEEN)
-        return (enum http_name)header->known;
     /* Only the beginning of a longer name matters. */
     char lower[LONGEST_NAME];
-    size_t length = header->name.length < sizeof(lower) ? header->name.length : sizeof(lower);
+    size_t length = name.length < sizeof(lower) ? name.length : sizeof(lower);
     for (size_t i = 0; i < length; i++) {
-        char c = header->name.bytes[i];
+        char c = name.bytes[i];
         lower[i] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
     }
     return http_name_find(str_slice(lower, length));

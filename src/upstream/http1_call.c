@@ -53,9 +53,8 @@ static char *put_header(char *at, const struct http_header *header)
 
 /* Appends to `head`. false: a header is malformed, and nothing is appended. */
 static bool http1_request_write_head(struct buffer *head, const struct http1_url *url,
-                                     const struct upstream_request *request)
+                                     const struct upstream_request *request, struct str method)
 {
-    struct str method = str_from(request->method);
     buffer_reserve(head, http1_call_most_bytes(url, request, method));
     char *at = head->bytes + head->length;
     at = put(at, method);
@@ -148,8 +147,9 @@ struct upstream_call *http1_call_start(struct http1_client *client, const struct
                                        const struct upstream_callbacks *callbacks, void *context)
 {
     struct buffer *heads = http1_outgoing_heads(client);
+    struct str method = str_from(request->method);
     size_t head_begin = heads->length;
-    if (!http1_request_write_head(heads, url, request))
+    if (!http1_request_write_head(heads, url, request, method))
         return http1_call_refuse(client, REQUEST_HEADER_MALFORMED, callbacks, context);
     struct http1_call *call = http1_call_create(client, callbacks, context);
     call->host = http1_host_of(client, url);
@@ -159,7 +159,7 @@ struct upstream_call *http1_call_start(struct http1_client *client, const struct
     call->connect_ms =
         request->connect_timeout_ms > 0 ? request->connect_timeout_ms : UPSTREAM_CONNECT_TIMEOUT_MS;
     call->needs_proof = request->needs_proof;
-    call->may_repeat = !str_equal(str_from(request->method), STR("POST"));
+    call->may_repeat = !str_equal(method, STR("POST"));
     http1_outgoing_add(client, call, head_begin);
     return &call->base;
 }

@@ -323,8 +323,7 @@ static enum head_outcome http1_response_read_name(struct head_reader *reader,
         return request_header_is_token(header->name) ? HEAD_IS_SHORT : HEAD_IS_NONE;
     lower(at, header->name.length);
     header->known = (uint8_t)http_name_find(header->name);
-    if (http_name_text((enum http_name)header->known) == NULL &&
-        !request_header_is_token(header->name))
+    if (!http_name_has_row((enum http_name)header->known) && !request_header_is_token(header->name))
         return HEAD_IS_NONE;
     for (at = colon + 1; at < reader->end && (*at == ' ' || *at == '\t');)
         at++;

@@ -32,9 +32,9 @@ bool request_header_is_token(struct str name)
 }
 
 /* The parsers let names through that are no tokens; those with a row are. */
-bool request_header_is_valid(const struct http_header *header)
+bool request_header_has_valid_text(const struct http_header *header)
 {
-    bool has_row = http_name_text((enum http_name)header->known) != NULL;
+    bool has_row = http_name_has_row((enum http_name)header->known);
     return (has_row || request_header_is_token(header->name)) &&
            (header->is_clean ||
             (!request_header_has(header->value, '\r') && !request_header_has(header->value, '\n') &&

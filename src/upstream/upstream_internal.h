@@ -42,7 +42,13 @@ struct upstream_call {
 
 /* A token, and a value without line breaks and NUL. */
 bool request_header_is_token(struct str name);
-bool request_header_is_valid(const struct http_header *header);
+bool request_header_has_valid_text(const struct http_header *header);
+/* What a parser has read under a name of the table is valid. */
+static inline bool request_header_is_valid(const struct http_header *header)
+{
+    return (header->is_clean && http_name_has_row((enum http_name)header->known)) ||
+           request_header_has_valid_text(header);
+}
 /* The connection's own, or what makes a reply unreadable to us: not the caller's. */
 bool request_header_is_left_out(const struct http_header *header);
 

@@ -41,8 +41,19 @@ struct http_header {
 
 /* Of a name in lower case; never HTTP_NAME_UNSEEN. */
 enum http_name http_name_find(struct str name);
-/* Of a header with its name in any case; looked up only where it has not been. */
-enum http_name http_name_of(const struct http_header *header);
+/* The same of a name in any case. */
+enum http_name http_name_find_any_case(struct str name);
+/* Of a header; looked up only where it has not been. */
+static inline enum http_name http_name_of(const struct http_header *header)
+{
+    return header->known != HTTP_NAME_UNSEEN ? (enum http_name)header->known
+                                             : http_name_find_any_case(header->name);
+}
+/* Whether the name has a row in the table. */
+static inline bool http_name_has_row(enum http_name name)
+{
+    return name > HTTP_NAME_MCP_PARAM;
+}
 /* The name's text; NULL for those without a row. */
 const char *http_name_text(enum http_name name);
 /* HTTP_NAME_HOP_BY_HOP and so on, of the table's row. */

@@ -57,11 +57,15 @@ static void grow(struct headers *headers)
     headers->capacity = capacity;
 }
 
-static void add(struct headers *headers, const struct http_header *header)
+static inline void add(struct headers *headers, const struct http_header *header)
 {
     if (headers->count == headers->capacity)
         grow(headers);
-    headers->items[headers->count++] = headers->owns ? headers_copy(header) : *header;
+    struct http_header *item = &headers->items[headers->count++];
+    if (headers->owns)
+        *item = headers_copy(header);
+    else
+        *item = *header;
 }
 
 void headers_add(struct headers *headers, struct str name, struct str value)
@@ -230,6 +234,8 @@ static struct named_headers read_named(struct str connection)
 {
     struct named_headers named = {.list = connection};
     struct buffer room;
+    if (connection.length == 0)
+        return named;
     /* Nearly all lists are one of these, and name no header that is not hop-by-hop by itself. */
     if (str_equal_ignore_case(connection, STR("keep-alive")) ||
         str_equal_ignore_case(connection, STR("close")))
@@ -263,10 +269,8 @@ static bool is_in_short_list(struct str list, struct str name)
     return false;
 }
 
-static bool is_named_by(const struct named_headers *named, const struct http_header *header)
+static bool is_in_list(const struct named_headers *named, const struct http_header *header)
 {
-    if (named->list.length == 0)
-        return false;
     /* The server must see the headers that the gateway has judged by. */
     if (http_name_flags(http_name_of(header)) & HTTP_NAME_END_TO_END)
         return false;
@@ -277,6 +281,11 @@ static bool is_named_by(const struct named_headers *named, const struct http_hea
     bool is_named = map_get(named->long_list, fold_name(header->name, &room)) != NULL;
     buffer_finish(&room);
     return is_named;
+}
+
+static inline bool is_named_by(const struct named_headers *named, const struct http_header *header)
+{
+    return named->list.length > 0 && is_in_list(named, header);
 }
 
 /* ---- the type of a message ---- */
@@ -385,7 +394,7 @@ static void add_end_to_end(struct headers *headers, const struct http_exchange *
     struct named_headers named = read_named(http_header_known(exchange, HTTP_NAME_CONNECTION));
     size_t count = http_header_count(exchange);
     for (size_t i = 0; i < count; i++) {
-        struct http_header item = http_header_at(exchange, i);
+        const struct http_header item = http_header_at(exchange, i);
         if (!is_hop_by_hop(&item) && !is_named_by(&named, &item) && !is_kept_back(&item) &&
             item.known != HTTP_NAME_ACCEPT_ENCODING && item.known != left_out)
             add(headers, &item);
