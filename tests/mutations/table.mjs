@@ -65,7 +65,7 @@ export const MUTATIONS = [
     promise: 'invariant 4',
     breaks: 'a POST is sent again when its connection breaks',
     file: 'src/upstream/http1_call.c',
-    text: 'call->may_repeat = !str_equal(str_from(request->method), STR("POST"));',
+    text: 'call->may_repeat = !str_equal(method, STR("POST"));',
     replacement: 'call->may_repeat = true;',
     test: { suite: 'upstream_auto', name: 'a_post_that_was_sent_is_never_sent_again' },
   },

@@ -627,9 +627,8 @@ struct str call_tool(const struct call *call)
 }
 
 /* The gateway's own tools are listed, too. */
-static bool is_listed(void *context, struct str name)
+static bool is_in_any_list(const struct call *call, struct str name)
 {
-    struct call *call = call_from(context);
     struct str rest = name, prefix = str_from(call->snapshot->config->pseudo.prefix);
     struct catalog_tool tool;
     if (str_starts_with(name, prefix))
@@ -641,6 +640,31 @@ static bool is_listed(void *context, struct str name)
     catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id), CATALOG_GATEWAY,
                       name, &tool);
     return tool.known;
+}
+
+/* The last name that no list had, as of the settings and the lists of then. */
+static _Thread_local struct {
+    const struct config_source *source;
+    uint64_t snapshot, lists;
+    struct subject subject;
+} unlisted;
+
+static bool is_listed(void *context, struct str name)
+{
+    const struct call *call = call_from(context);
+    uint64_t lists = catalog_version();
+    if (unlisted.lists == lists && unlisted.snapshot == call->snapshot->number &&
+        unlisted.source == call->source && call_is_of(&unlisted.subject, call->method, name))
+        return false;
+    if (is_in_any_list(call, name))
+        return true;
+    if (name.length <= TEXT_BYTES) {
+        unlisted.source = call->source;
+        unlisted.snapshot = call->snapshot->number;
+        unlisted.lists = lists;
+        set_subject(&unlisted.subject, call->method, name);
+    }
+    return false;
 }
 
 static void count(struct call *call)

@@ -112,7 +112,7 @@ static void found_renew(void)
     atomic_fetch_add_explicit(&found_version, 1, memory_order_release);
 }
 
-static uint64_t found_version_now(void)
+uint64_t catalog_version(void)
 {
     return atomic_load_explicit(&found_version, memory_order_acquire);
 }
@@ -141,7 +141,7 @@ static const struct found *found_get(const struct catalog *catalog,
     const struct str texts[] = {asked->source, asked->owner, asked->name};
     const struct found *found = found_slot(asked, is_of_source);
     const char *at = found->text;
-    if (found->version != found_version_now() || found->catalog != catalog ||
+    if (found->version != catalog_version() || found->catalog != catalog ||
         found->is_of_source != is_of_source)
         return NULL;
     for (size_t i = 0; i < 3; i++) {
@@ -994,7 +994,7 @@ void catalog_find_tool(struct catalog *catalog, struct str source, struct str ow
     }
     *tool = (struct catalog_tool){.word = CATALOG_UNKNOWN};
     pthread_mutex_lock(&catalog->lock);
-    uint64_t version = found_version_now();
+    uint64_t version = catalog_version();
     const struct source_entry *entry = map_get(catalog->sources, source);
     if (entry)
         find_for_owner(catalog, entry, owner, name, tool);
@@ -1192,7 +1192,7 @@ bool catalog_has_seen_tasks(struct catalog *catalog, struct str source)
     if (known)
         return known->has_seen_tasks;
     pthread_mutex_lock(&catalog->lock);
-    uint64_t version = found_version_now();
+    uint64_t version = catalog_version();
     const struct source_entry *entry = map_get(catalog->sources, source);
     bool seen = entry && entry->has_seen_tasks;
     pthread_mutex_unlock(&catalog->lock);

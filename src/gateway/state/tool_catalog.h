@@ -85,6 +85,8 @@ void catalog_put_page(struct catalog *catalog, const struct catalog_reader *read
                       const struct catalog_page *page, bool is_first, bool is_last);
 /* Counts how often the server may have got other tools. */
 uint64_t catalog_epoch(struct catalog *catalog, struct str source);
+/* Of all catalogues together: as long as it is the same, each finds what it has found. Never 0. */
+uint64_t catalog_version(void);
 /* An owner's whole list of the source has been seen: tools that come later are discoveries. */
 bool catalog_is_filled(struct catalog *catalog, struct str source);
 /* The memory that the lists of all owners take, nearly. */
