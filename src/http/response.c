@@ -135,6 +135,17 @@ static size_t response_most_bytes(const h2o_req_t *request, size_t reason_length
     return sum;
 }
 
+/* And the space behind it. */
+static char *head_put_status(char *at, int status)
+{
+    ASSERT(status >= 100 && status <= 999);
+    *at++ = (char)('0' + status / 100);
+    *at++ = (char)('0' + status / 10 % 10);
+    *at++ = (char)('0' + status % 10);
+    *at++ = ' ';
+    return at;
+}
+
 /* The response's head in the request's pool, to go out before the first bytes of the body; empty
  * when h2o sends it, or has sent it. */
 static h2o_iovec_t head_take(const struct http_server *server, h2o_req_t *request)
@@ -146,16 +157,13 @@ static h2o_iovec_t head_take(const struct http_server *server, h2o_req_t *reques
     size_t reason_length = strlen(request->res.reason);
     h2o_get_timestamp(request->conn->ctx, &request->pool, &now);
     char *head = h2o_mem_alloc_pool(&request->pool, response_most_bytes(request, reason_length));
-    struct str number = str_from_u64((uint64_t)request->res.status, digits);
-    char *at = PUT(head, "HTTP/1.1 ");
-    at = head_put(at, number.bytes, number.length);
-    *at++ = ' ';
+    char *at = head_put_status(PUT(head, "HTTP/1.1 "), request->res.status);
     at = head_put(at, request->res.reason, reason_length);
     at = PUT(at, "\r\nDate: ");
     at = head_put(at, now.str->rfc1123, H2O_TIMESTR_RFC1123_LEN);
     at = request->http1_is_persistent ? PUT(at, "\r\nConnection: keep-alive\r\nContent-Length: ")
                                       : PUT(at, "\r\nConnection: close\r\nContent-Length: ");
-    number = str_from_u64(request->res.content_length, digits);
+    struct str number = str_from_u64(request->res.content_length, digits);
     at = head_put(at, number.bytes, number.length);
     at = PUT(at, "\r\n");
     for (size_t i = 0; i < request->res.headers.size; i++) {

@@ -12,14 +12,15 @@
 static bool is_modern_version(struct str version)
 {
     static const char form[] = "dddd-dd-dd";
-    if (version.length != strlen(form))
+    if (version.length != strlen(form) ||
+        memcmp(version.bytes, MCP_VERSION_MODERN, strlen(form)) < 0)
         return false;
     for (size_t i = 0; i < version.length; i++) {
         char c = version.bytes[i];
         if (form[i] == 'd' ? c < '0' || c > '9' : c != form[i])
             return false;
     }
-    return memcmp(version.bytes, MCP_VERSION_MODERN, version.length) >= 0;
+    return true;
 }
 
 bool mcp_era_is_modern_version(struct str json)

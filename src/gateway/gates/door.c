@@ -217,7 +217,8 @@ static enum gate_verdict refuse_message(struct call *call, enum envelope_status 
 
 enum gate_verdict gate_body(struct call *call)
 {
-    struct error error = {""};
+    struct error error;
+    error.message[0] = '\0'; /* the rest need not be cleared for each request */
     if (!headers_are_plain_json(call->exchange))
         return refuse_type(call);
     enum envelope_status status = envelope_read(&call->envelope, http_body(call->exchange), &error);
