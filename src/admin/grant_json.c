@@ -9,12 +9,6 @@
 #include "taskgate/notify/redact.h"
 #include "taskgate/notify/shown.h"
 
-static void grant_json_add_number(struct buffer *out, const char *key, int64_t number)
-{
-    json_add_key(out, key);
-    buffer_append_format(out, "%" PRId64, number);
-}
-
 static void grant_json_add_duration(struct buffer *out, const char *key, int64_t ms)
 {
     char text[64];
@@ -67,11 +61,11 @@ void grant_json_write(struct buffer *out, const struct store_grant *grant,
     add_terms_and_givers(out, grant);
     json_add_text_or_null(out, "reason", grant->reason);
     grant_json_add_duration(out, "for", grant->for_ms);
-    grant_json_add_number(out, "calls", grant->calls);
-    grant_json_add_number(out, "used", grant->used);
+    json_add_number(out, "calls", grant->calls);
+    json_add_number(out, "used", grant->used);
     /* A row that somebody else wrote may have any numbers. */
     bool is_counted = grant->used >= 0 && grant->used <= grant->calls;
-    grant_json_add_number(out, "left", has_ended || !is_counted ? 0 : grant->calls - grant->used);
+    json_add_number(out, "left", has_ended || !is_counted ? 0 : grant->calls - grant->used);
     json_add_time(out, "createdAt", grant->created_ms);
     json_add_time(out, "until", grant->until_ms);
     json_add_time(out, "endedAt", grant->ended_ms);

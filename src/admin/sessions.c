@@ -35,8 +35,7 @@ static char *write_claims(const struct identity *identity, const char *sealed_to
         json_add_text(&out, "name", identity->name);
     if (identity->email)
         json_add_text(&out, "email", identity->email);
-    json_add_key(&out, "email_verified");
-    buffer_append_text(&out, identity->email_verified ? "true" : "false");
+    json_add_bool(&out, "email_verified", identity->email_verified);
     json_add_key(&out, "groups");
     for (size_t i = 0; i < identity->groups.count; i++) {
         buffer_append_char(&out, i == 0 ? '[' : ',');

@@ -112,8 +112,7 @@ static bool add_definition(struct buffer *out, const struct task *task,
 {
     OWNED_BUFFER(now);
     bool has_changed = view->worker && gateway_definition_changed(view->worker, task, &now);
-    json_add_key(out, "definitionChanged");
-    buffer_append_text(out, has_changed ? "true" : "false");
+    json_add_bool(out, "definitionChanged", has_changed);
     json_add_value(out, "toolNow", has_changed ? buffer_str(&now) : STR("null"));
     return has_changed;
 }

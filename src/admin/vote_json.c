@@ -12,12 +12,6 @@
 #include "rights.h"
 #include "voter.h"
 
-static void add_flag(struct buffer *out, const char *key, bool flag)
-{
-    json_add_key(out, key);
-    buffer_append_text(out, flag ? "true" : "false");
-}
-
 static void vote_json_add_duration(struct buffer *out, const char *key, int64_t ms)
 {
     char text[64];
@@ -133,16 +127,16 @@ static void add_rights(struct buffer *out, struct rights *rights)
     enum ballot_refusal alone = vote_json_judge(rights, BALLOT_APPROVE, true);
     json_add_key(out, "you");
     buffer_append_char(out, '{');
-    add_flag(out, "approve", has_role && approve == BALLOT_ACCEPTED);
-    add_flag(out, "reject", has_role && reject == BALLOT_ACCEPTED);
-    add_flag(out, "emergency", has_role && alone == BALLOT_ACCEPTED);
-    add_flag(out, "grant",
-             has_role && approve == BALLOT_ACCEPTED &&
-                 ballot_may_grant(&ballot->terms, &who->person));
-    add_flag(out, "edit",
-             has_role && approve == BALLOT_ACCEPTED && ballot->terms.allow_edit.count > 0 &&
-                 ballot_terms_persons(&ballot->terms) == 1);
-    add_flag(out, "withdraw", has_role && own && task->state == TASK_PENDING);
+    json_add_bool(out, "approve", has_role && approve == BALLOT_ACCEPTED);
+    json_add_bool(out, "reject", has_role && reject == BALLOT_ACCEPTED);
+    json_add_bool(out, "emergency", has_role && alone == BALLOT_ACCEPTED);
+    json_add_bool(out, "grant",
+                  has_role && approve == BALLOT_ACCEPTED &&
+                      ballot_may_grant(&ballot->terms, &who->person));
+    json_add_bool(out, "edit",
+                  has_role && approve == BALLOT_ACCEPTED && ballot->terms.allow_edit.count > 0 &&
+                      ballot_terms_persons(&ballot->terms) == 1);
+    json_add_bool(out, "withdraw", has_role && own && task->state == TASK_PENDING);
     json_add_text_or_null(out, "code", has_role ? ballot_refusal_code(approve) : "forbidden");
     buffer_append_char(out, '}');
 }
@@ -168,7 +162,7 @@ void vote_json_add(struct buffer *out, const struct task *task, const struct tas
     json_add_key(out, "allowEdit");
     ballot_names_write(out, &ballot.terms.allow_edit);
     struct rights rights = {&ballot, task, view->who, definition_changed};
-    add_flag(out, "emergency", vote_json_was_emergency(&ballot.votes));
+    json_add_bool(out, "emergency", vote_json_was_emergency(&ballot.votes));
     add_rights(out, &rights);
     ballot_finish(&ballot);
 }

@@ -185,10 +185,8 @@ void ballot_terms_write(struct buffer *out, const struct ballot_terms *terms)
     json_add_key(out, "people");
     ballot_names_write(out, &terms->people);
     terms_write_quorum(out, terms);
-    json_add_key(out, "approveNeedsReason");
-    buffer_append_text(out, terms->approve_needs_reason ? "true" : "false");
-    json_add_key(out, "rejectNeedsReason");
-    buffer_append_text(out, terms->reject_needs_reason ? "true" : "false");
+    json_add_bool(out, "approveNeedsReason", terms->approve_needs_reason);
+    json_add_bool(out, "rejectNeedsReason", terms->reject_needs_reason);
     json_add_key(out, "emergency");
     ballot_names_write(out, &terms->emergency);
     if (terms->typing != BALLOT_TYPING_RULE) {

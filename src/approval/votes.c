@@ -97,10 +97,8 @@ static void votes_write_vote(struct buffer *out, const struct ballot_vote *vote)
         if (*votes_text_at(vote, i))
             json_add_text(out, texts[i].key, *votes_text_at(vote, i));
     }
-    json_add_key(out, "named");
-    buffer_append_text(out, vote->person.is_named ? "true" : "false");
-    json_add_key(out, "emergency");
-    buffer_append_text(out, vote->is_emergency ? "true" : "false");
+    json_add_bool(out, "named", vote->person.is_named);
+    json_add_bool(out, "emergency", vote->is_emergency);
     if (vote->grant.calls > 0)
         buffer_append_format(out, ",\"grantForMs\":%" PRId64 ",\"grantCalls\":%" PRId64,
                              vote->grant.for_ms, vote->grant.calls);

@@ -107,8 +107,7 @@ static bool tasks_add_typed(struct buffer *decision, struct str task)
     tasks_read_line(&line);
     struct str typed = str_trim(buffer_str(&line));
     if (typed.length > 0) {
-        json_add_key(decision, "typed");
-        buffer_append_json_string(decision, typed);
+        json_add_str(decision, "typed", typed);
     } else {
         fputs("Nothing was decided.\n", stderr);
     }
@@ -352,8 +351,7 @@ static bool tasks_next_decide(struct walk *walk, struct str task, const char *ve
     }
     buffer_append_char(&decision, '{');
     if (reason.length > 0) {
-        json_add_key(&decision, "reason");
-        buffer_append_json_string(&decision, buffer_str(&reason));
+        json_add_str(&decision, "reason", buffer_str(&reason));
     }
     tasks_add_digest(&decision, task);
     if (strcmp(verb, "approve") == 0 && !tasks_add_typed(&decision, task))

@@ -1,4 +1,5 @@
 /* JSON text read and edited in place: members, elements, strings, and one member changed. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "bytes.h"
@@ -47,10 +48,26 @@ void json_add_value(struct buffer *out, const char *key, struct str value)
     buffer_append(out, value);
 }
 
-void json_add_text(struct buffer *out, const char *key, const char *text)
+void json_add_bool(struct buffer *out, const char *key, bool is_true)
+{
+    json_add_value(out, key, is_true ? STR("true") : STR("false"));
+}
+
+void json_add_number(struct buffer *out, const char *key, int64_t number)
 {
     json_add_key(out, key);
-    buffer_append_json_string(out, str_from(text));
+    buffer_append_format(out, "%" PRId64, number);
+}
+
+void json_add_str(struct buffer *out, const char *key, struct str text)
+{
+    json_add_key(out, key);
+    buffer_append_json_string(out, text);
+}
+
+void json_add_text(struct buffer *out, const char *key, const char *text)
+{
+    json_add_str(out, key, str_from(text));
 }
 
 void json_add_text_or_null(struct buffer *out, const char *key, const char *text)

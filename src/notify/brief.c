@@ -34,8 +34,7 @@ static void brief_add_agent_reason(struct buffer *out, const struct task *task,
 
 static void add_word(struct buffer *out, const char *key, struct str word)
 {
-    json_add_key(out, key);
-    buffer_append_json_string(out, word);
+    json_add_str(out, key, word);
 }
 
 static void add_typed(struct buffer *out, const struct task *task, struct str arguments)
@@ -124,8 +123,7 @@ void brief_write(struct buffer *out, const struct task *task, const struct confi
     write_paths_digest(config, task->workflow, digest);
     buffer_append_char(out, '{');
     json_add_text(out, "of", digest);
-    json_add_key(out, "hidden");
-    buffer_append_text(out, has_hidden(task, config) ? "true" : "false");
+    json_add_bool(out, "hidden", has_hidden(task, config));
     brief_add_facts(out, task, config, buffer_str(&arguments));
     json_add_key(out, "argumentsBytes");
     buffer_append_format(out, "%zu", arguments.length);

@@ -24,12 +24,6 @@
 #define ANCHOR_TEXT "Anchor of the audit trail. Keep this line where the gateway cannot write."
 #define MAIL_FACTS_MAX_BYTES 100000
 
-static void channel_add_text(struct buffer *out, const char *key, const struct buffer *text)
-{
-    json_add_key(out, key);
-    buffer_append_json_string(out, buffer_str(text));
-}
-
 static char *link_of(const struct task *task, const struct config *config)
 {
     return memory_format("%s/#task=%s", config->public_url ? config->public_url : "", task->id);
@@ -42,7 +36,7 @@ static void write_teams_text(struct buffer *out, const char *style, const struct
     /* A text block reads Markdown; a text run does not. */
     buffer_append_format(out, "{\"type\":\"RichTextBlock\",\"inlines\":[{\"type\":\"TextRun\"%s",
                          style);
-    channel_add_text(out, "text", text);
+    json_add_str(out, "text", buffer_str(text));
     buffer_append_text(out, "}]}");
 }
 
@@ -91,12 +85,12 @@ static void write_pagerduty_payload(struct buffer *out, const struct store_deliv
     buffer_append_text(out, ",\"links\":[{\"text\":\"Open the call\"");
     json_add_text(out, "href", link);
     buffer_append_text(out, "}],\"payload\":{");
-    channel_add_text(out, "summary", &title);
+    json_add_str(out, "summary", buffer_str(&title));
     json_add_text(out, "source", delivery->task->source);
     json_add_text(out, "severity", is_break_glass(delivery) ? "critical" : "warning");
     json_add_time(out, "timestamp", delivery->at_ms);
     buffer_append_text(out, ",\"custom_details\":{");
-    channel_add_text(out, "call", &facts);
+    json_add_str(out, "call", buffer_str(&facts));
     buffer_append_text(out, "}}");
 }
 
@@ -381,7 +375,7 @@ static void write_anchor(struct channel_letter *letter, const struct store_deliv
         letter->authorization = memory_format("Bearer %s", notify->secret);
         buffer_append_char(&letter->body, '{');
         json_add_text(&letter->body, "channel", notify->channel);
-        channel_add_text(&letter->body, "text", &text);
+        json_add_str(&letter->body, "text", buffer_str(&text));
         buffer_append_text(&letter->body, ",\"mrkdwn\":false}");
         break;
     case NOTIFY_TEAMS:

@@ -26,12 +26,10 @@ static void message_write_shown(struct buffer *out, const struct task *task, str
     const struct typed_risk risk = typed_risk_of(task);
     OWNED_BUFFER(summary);
     if (arguments.length > 0 && shown_write_summary(&summary, task, arguments)) {
-        json_add_key(out, "summary");
-        buffer_append_json_string(out, buffer_str(&summary));
+        json_add_str(out, "summary", buffer_str(&summary));
     }
     if (typed_risk_is_shown(&risk)) {
-        json_add_key(out, "risk");
-        buffer_append_json_string(out, risk.risk);
+        json_add_str(out, "risk", risk.risk);
     }
 }
 

@@ -20,12 +20,6 @@
 #define SLACK_NO_APP "-"
 #define BLIND_HINT "This message does not show the whole call. Open the call to decide."
 
-static void slack_message_add_text(struct buffer *out, const char *key, const struct buffer *text)
-{
-    json_add_key(out, key);
-    buffer_append_json_string(out, buffer_str(text));
-}
-
 /* ---- blocks ---- */
 
 /* The line that Slack formats: it has nothing but what the gateway and the configuration say. */
@@ -121,14 +115,14 @@ static void write_button(struct buffer *out, const char *label, const char *styl
     buffer_append_text(&value, task->id);
     if (*task->request_digest)
         append_digest(&value, task, config);
-    slack_message_add_text(out, "value", &value);
+    json_add_str(out, "value", buffer_str(&value));
     buffer_append_char(out, '}');
 }
 
 static void write_way(struct buffer *out, const struct buffer *hint)
 {
     buffer_append_text(out, ",{\"type\":\"section\",\"text\":{\"type\":\"mrkdwn\"");
-    slack_message_add_text(out, "text", hint);
+    json_add_str(out, "text", buffer_str(hint));
     buffer_append_text(out, "}}");
 }
 
@@ -173,10 +167,10 @@ static void write_blocks(struct buffer *out, const struct store_delivery *delive
              may_vote ? delivery->task->request_digest : SLACK_VOTES_ON_NOTHING);
     json_add_key(out, "blocks");
     buffer_append_text(out, "[{\"type\":\"section\",\"text\":{\"type\":\"mrkdwn\"");
-    slack_message_add_text(out, "text", &line);
+    json_add_str(out, "text", buffer_str(&line));
     buffer_append_text(out, "}},{\"type\":\"section\",\"text\":{\"type\":\"plain_text\","
                             "\"emoji\":false");
-    slack_message_add_text(out, "text", &facts);
+    json_add_str(out, "text", buffer_str(&facts));
     buffer_append_text(out, "}}");
     write_ways(out, delivery, notify, config, may_vote);
     buffer_append_char(out, ']');
@@ -219,15 +213,13 @@ void slack_message_write(struct channel_letter *letter, const struct store_deliv
         memory_format("%s/%s", notify->url, is_update ? "chat.update" : "chat.postMessage");
     letter->authorization = memory_format("Bearer %s", notify->secret);
     buffer_append_char(out, '{');
-    json_add_key(out, "channel");
-    buffer_append_json_string(out, posted.channel);
+    json_add_str(out, "channel", posted.channel);
     if (is_known) {
-        json_add_key(out, is_update ? "ts" : "thread_ts");
-        buffer_append_json_string(out, posted.ts);
+        json_add_str(out, is_update ? "ts" : "thread_ts", posted.ts);
     }
     if (is_known && !is_update)
         buffer_append_text(out, ",\"reply_broadcast\":true");
-    slack_message_add_text(out, "text", &escaped);
+    json_add_str(out, "text", buffer_str(&escaped));
     write_blocks(out, delivery, notify, config, letter->votes_on);
     buffer_append_text(out, ",\"unfurl_links\":false,\"unfurl_media\":false}");
 }

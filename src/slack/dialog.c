@@ -51,8 +51,7 @@ void dialog_write(struct buffer *out, const struct slack_press *press,
     json_add_text(out, "trigger_id", press->trigger);
     json_add_key(out, "view");
     buffer_append_text(out, "{\"type\":\"modal\",\"callback_id\":\"" DIALOG_CALLBACK "\"");
-    json_add_key(out, "private_metadata");
-    buffer_append_json_string(out, buffer_str(&context));
+    json_add_str(out, "private_metadata", buffer_str(&context));
     write_plain(out, "title", verb);
     write_plain(out, "submit", verb);
     write_plain(out, "close", "Cancel");

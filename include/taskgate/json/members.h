@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "taskgate/core/buffer.h"
@@ -12,6 +13,9 @@
 void json_add_key(struct buffer *out, const char *key);
 /* `value` is JSON text; nothing is added where it is empty. */
 void json_add_value(struct buffer *out, const char *key, struct str value);
+void json_add_bool(struct buffer *out, const char *key, bool is_true);
+void json_add_number(struct buffer *out, const char *key, int64_t number);
+void json_add_str(struct buffer *out, const char *key, struct str text);
 /* NULL counts as "". */
 void json_add_text(struct buffer *out, const char *key, const char *text);
 /* null for NULL or "". */

@@ -381,8 +381,7 @@ void token_answer_metadata(struct call *call)
         buffer_append(&resource, str_slice(path.bytes + behind, path.length - behind));
     }
     buffer_append_char(&body, '{');
-    json_add_key(&body, "resource");
-    buffer_append_json_string(&body, buffer_str(&resource));
+    json_add_str(&body, "resource", buffer_str(&resource));
     add_list(&body, "authorization_servers", &auth->issuer, 1);
     if (auth->scopes.count > 0)
         add_list(&body, "scopes_supported", auth->scopes.items, auth->scopes.count);

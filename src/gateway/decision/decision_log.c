@@ -74,8 +74,8 @@ static unsigned name_caller(const struct decision_log_entry *entry, struct calle
     for (unsigned i = 0; i < HINT_COUNT; i++) {
         if (!(facts->hints.given & 1U << i))
             continue;
-        json_add_key(&texts->annotations, policy_hint_name((enum policy_hint)i));
-        buffer_append_text(&texts->annotations, facts->hints.truth & 1U << i ? "true" : "false");
+        json_add_bool(&texts->annotations, policy_hint_name((enum policy_hint)i),
+                      facts->hints.truth & 1U << i);
     }
     buffer_append_char(&texts->annotations, '}');
     fields[6] = LOG_STR("principal", facts->principal.owner);

@@ -235,8 +235,7 @@ static void add_difference(struct buffer *out, const struct task_origin *origin,
         return;
     buffer_init(&text);
     pins_write_difference(&name, &text);
-    json_add_key(out, "toolDifference");
-    buffer_append_json_string(out, buffer_str(&text));
+    json_add_str(out, "toolDifference", buffer_str(&text));
     buffer_finish(&text);
 }
 

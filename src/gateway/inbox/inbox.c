@@ -591,17 +591,11 @@ void inbox_add_notification(struct gateway *gateway, struct str key, struct str 
 
 /* Reading an inbox: each entry is given out once. */
 
-static void add_str(struct buffer *out, const char *key, struct str text)
-{
-    json_add_key(out, key);
-    buffer_append_json_string(out, text);
-}
-
 static void write_event(struct buffer *out, const struct inbox_entry *entry)
 {
     json_add_text(out, "id", entry->id);
     json_add_text(out, "type", inbox_event_name((enum inbox_event)entry->kind));
-    add_str(out, "server", entry->server);
+    json_add_str(out, "server", entry->server);
     json_add_value(out, "data",
                    entry->json.length > 0 ? entry->json : STR("{\"omitted\":\"too long\"}"));
     json_add_time(out, "createdAt", entry->at_ms);
@@ -609,15 +603,15 @@ static void write_event(struct buffer *out, const struct inbox_entry *entry)
 
 static void write_notification(struct buffer *out, const struct inbox_entry *entry)
 {
-    add_str(out, "server", entry->server);
-    add_str(out, "method", entry->name);
+    json_add_str(out, "server", entry->server);
+    json_add_str(out, "method", entry->name);
     json_add_time(out, "timestamp", entry->at_ms);
     json_add_value(out, "params", entry->json);
 }
 
 static void write_log(struct buffer *out, const struct inbox_entry *entry)
 {
-    add_str(out, "server", entry->server);
+    json_add_str(out, "server", entry->server);
     json_add_value(out, "level", json_member(entry->json, "level"));
     json_add_value(out, "logger", json_member(entry->json, "logger"));
     json_add_time(out, "timestamp", entry->at_ms);
@@ -796,8 +790,7 @@ static void write_data(struct buffer *out, const struct task *task, enum inbox_e
     if (type == INBOX_TASK_FAILED || type == INBOX_TASK_EXPIRED) {
         struct buffer error = {0};
         task_summary_write_error(&error, task);
-        json_add_key(out, "error");
-        buffer_append_json_string(out, buffer_str(&error));
+        json_add_str(out, "error", buffer_str(&error));
         buffer_finish(&error);
     }
     if (type == INBOX_TASK_EXPIRED)

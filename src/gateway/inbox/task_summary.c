@@ -36,8 +36,7 @@ static void add_status_message(struct buffer *out, const char *key, const struct
     OWNED_BUFFER(message);
     dialect_status_message(task, &message);
     if (message.length > 0) {
-        json_add_key(out, key);
-        buffer_append_json_string(out, buffer_str(&message));
+        json_add_str(out, key, buffer_str(&message));
     }
 }
 
@@ -53,8 +52,7 @@ static void add_error(struct buffer *out, const struct task *task)
     OWNED_BUFFER(error);
     task_summary_write_error(&error, task);
     if (error.length > 0) {
-        json_add_key(out, "error");
-        buffer_append_json_string(out, buffer_str(&error));
+        json_add_str(out, "error", buffer_str(&error));
     }
 }
 

@@ -31,17 +31,11 @@ static const char *news_name(enum news_kind kind)
     return names[kind];
 }
 
-static void add_number(struct buffer *out, const char *key, int64_t value)
-{
-    json_add_key(out, key);
-    buffer_append_format(out, "%" PRId64, value);
-}
-
 void news_write(struct buffer *out, const struct news *news)
 {
     buffer_append_char(out, '{');
     json_add_text(out, "kind", names[news->kind]);
-    add_number(out, "sequence", news->sequence);
+    json_add_number(out, "sequence", news->sequence);
     if (*news->task)
         json_add_text(out, "task", news->task);
     json_add_value(out, "wait", news->wait);
@@ -49,8 +43,8 @@ void news_write(struct buffer *out, const struct news *news)
     if (news->kind == NEWS_TASK_ASKS) {
         json_add_value(out, "requests", news->requests);
         json_add_value(out, "questions", news->questions);
-        json_add_value(out, "isAsking", news->is_asking ? STR("true") : STR("false"));
-        add_number(out, "changedMs", news->changed_ms);
+        json_add_bool(out, "isAsking", news->is_asking);
+        json_add_number(out, "changedMs", news->changed_ms);
     }
     buffer_append_char(out, '}');
 }

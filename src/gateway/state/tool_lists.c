@@ -103,8 +103,7 @@ static char *tool_lists_describe(struct str definition)
             text.length = shown.length;
             buffer_append_text(&text, "…");
         }
-        json_add_key(&out, "toolDescription");
-        buffer_append_json_string(&out, buffer_str(&text));
+        json_add_str(&out, "toolDescription", buffer_str(&text));
     }
     buffer_clear(&text);
     if (json_type(annotations) == JSON_OBJECT)

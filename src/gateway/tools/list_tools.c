@@ -471,8 +471,7 @@ static void add_tool(struct call *call, const struct mcp_tool *tool)
         buffer_append_char(out, ',');
     buffer_append_char(out, '{');
     json_add_text(out, "server", call->source->id);
-    json_add_key(out, "name");
-    buffer_append_json_string(out, tool->name);
+    json_add_str(out, "name", tool->name);
     json_add_value(out, "description", json_member(tool->raw, "description"));
     add_schema(call, tool, out);
     buffer_append_char(out, '}');
