@@ -50,7 +50,7 @@ async function compare({ ledger, replicas }) {
     tasks = await allTasks(replicas[0].admin);
     found = ledger.breaches(tasks, await allGrants(replicas[0].admin));
     const executing = [...tasks.values()].filter(({ state }) => state === 'executing');
-    for (const { id } of executing) found.lost.push(`${id} is still executing`);
+    for (const task of executing) found.lost.push(`${task.id} is still executing: ${JSON.stringify({ ...task, arguments: undefined })}`);
     return Object.values(found).every((list) => list.length === 0);
   };
   // A call that could not begin is begun some seconds later: the list may be older than the calls.
