@@ -39,18 +39,13 @@ static void discover_write(struct call *call, struct str result, int64_t most_ms
 static void discover_rewrite(struct call *call, const struct relay_reply *reply, struct buffer *out)
 {
     era_probe_note_result(call->worker->gateway, call->source, reply->result);
-    lists_keep(call, reply->result);
+    lists_keep(call, NULL, reply->result);
     discover_write(call, reply->result, lists_most_ttl_ms(call), out);
-}
-
-static void discover_write_kept(struct call *call, struct str result, struct buffer *out)
-{
-    discover_write(call, result, 0, out);
 }
 
 static bool discover_answer_kept(struct call *call, enum lost_reason reason)
 {
-    return lists_answer_kept(call, reason, discover_write_kept);
+    return lists_answer_kept(call, reason, discover_write);
 }
 
 /* In the place of a server that has no such method. */

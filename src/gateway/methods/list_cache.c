@@ -157,11 +157,14 @@ void lists_write_key(const struct call *call, struct buffer *key)
     buffer_append(key, call->envelope.cursor.raw);
 }
 
-void lists_keep(const struct call *call, struct str result)
+void lists_keep(const struct call *call, struct list_text *text, struct str result)
 {
     struct buffer key;
     lists_write_key(call, &key);
-    list_cache_put(call->worker->gateway->list_cache, buffer_str(&key), result);
+    if (text)
+        list_cache_put_shared(call->worker->gateway->list_cache, buffer_str(&key), text, result);
+    else
+        list_cache_put(call->worker->gateway->list_cache, buffer_str(&key), result);
     buffer_finish(&key);
 }
 
@@ -198,8 +201,7 @@ bool lists_may_show(const struct call *call, enum definition_kind kind, struct s
 
 /* ---- when upstream fails ---- */
 
-bool lists_answer_kept(struct call *call, enum lost_reason reason,
-                       void (*write)(struct call *call, struct str result, struct buffer *out))
+bool lists_answer_kept(struct call *call, enum lost_reason reason, list_writer write)
 {
     const struct call_carrier *carrier = call_carrier_of(call);
     OWNED_BUFFER(key);
@@ -213,7 +215,7 @@ bool lists_answer_kept(struct call *call, enum lost_reason reason,
     if (found) {
         log_warn("Upstream failed, the list is the one fetched before",
                  LOG_TEXT("source", call->source->id), LOG_TEXT("method", call->method->name));
-        write(call, buffer_str(&kept), &result);
+        write(call, buffer_str(&kept), 0, &result);
         if (carrier->write_result) /* the server's own words were kept */
             carrier->write_result(call, buffer_str(&result), &of_client);
         call_answer_result_of_server(call,

@@ -41,13 +41,16 @@ bool list_cache_get(struct list_cache *lists, struct str key, struct buffer *res
 void lists_write_key(const struct call *call, struct buffer *key);
 /* Sends for a list. */
 void lists_fetch(struct call *call, const struct looks *looks);
+/* Writes a result of the server's for the client, who may keep it for `most_ms`. */
+typedef void (*list_writer)(struct call *call, struct str result, int64_t most_ms,
+                            struct buffer *out);
 /* Answers with what the owner fetched before, as `write` writes it for the client. false: nothing
  * is kept, or the failure is no reason. */
-bool lists_answer_kept(struct call *call, enum lost_reason reason,
-                       void (*write)(struct call *call, struct str result, struct buffer *out));
+bool lists_answer_kept(struct call *call, enum lost_reason reason, list_writer write);
 
-/* Keeps a list's result, or that of `server/discover`, for its owner. */
-void lists_keep(const struct call *call, struct str result);
+/* Keeps a list's result, or that of `server/discover`, for its owner. `text`, which holds it, may
+ * be NULL. */
+void lists_keep(const struct call *call, struct list_text *text, struct str result);
 /* How long a client may keep a list that is made now: not at all for a minute after a reload. */
 int64_t lists_most_ttl_ms(const struct call *call);
 

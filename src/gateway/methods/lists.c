@@ -7,7 +7,6 @@
 #include "decision/agent_reason.h"
 #include "list_cache.h"
 #include "methods.h"
-#include "name_gate.h"
 #include "rewritten_lists.h"
 #include "server/catalogue.h"
 #include "server/probe.h"
@@ -334,9 +333,11 @@ static void write_tools(struct tools_reply *reply, struct buffer *out)
 }
 
 /* Writes a reply's result for the client. */
-static void tools_list_write(struct call *call, struct str result, struct buffer *out)
+static void tools_list_write(struct call *call, struct str result, int64_t most_ms,
+                             struct buffer *out)
 {
-    struct tools_reply reply = {.call = call, .list = mcp_list_find(result, "tools")};
+    struct tools_reply reply = {
+        .call = call, .list = mcp_list_find(result, "tools"), .most_ttl_ms = most_ms};
     write_tools(&reply, out);
 }
 
@@ -368,18 +369,6 @@ static bool write_key(const struct call *call, struct str message, struct rewrit
                                   .pins = hangs_on_pins(call->source) ? pins_version() : 0};
     return policy_principal_bits(call->snapshot->policy, call_verified(call), &key->principals) &&
            reply_parts_find(&key->reply, message, call->envelope.id);
-}
-
-/* For when upstream fails. */
-static void keep(const struct call *call, struct list_text *text, struct str result)
-{
-    struct buffer key;
-    lists_write_key(call, &key);
-    if (text)
-        list_cache_put_shared(call->worker->gateway->list_cache, buffer_str(&key), text, result);
-    else
-        list_cache_put(call->worker->gateway->list_cache, buffer_str(&key), result);
-    buffer_finish(&key);
 }
 
 /* The place in the kept reply, which has no id, of a part of the message. */
@@ -454,7 +443,7 @@ static void lists_rewrite(struct call *call, const struct relay_reply *message, 
     else
         log_warn("Upstream's tools/list has no list of tools",
                  LOG_TEXT("source", call->source->id));
-    keep(call, list ? list->reply : NULL, list ? list->result : message->result);
+    lists_keep(call, list ? list->reply : NULL, list ? list->result : message->result);
     if (list)
         rewritten_lists_put(call->worker->gateway->rewritten_lists, list);
     catalog_page_destroy(reply.page);
@@ -482,7 +471,7 @@ static bool lists_recall(struct call *call, struct str message, struct buffer *o
         ours = pseudo_tools_names(call);
     bool is_same = ours.offered == list->offered && ours.prefixed == list->prefixed;
     if (is_same) {
-        keep(call, list->reply, list->result);
+        lists_keep(call, list->reply, list->result);
         rewritten_list_write(list, call->envelope.id, out);
         tools_fetch_pages_after(call, list->next_cursor);
     }
@@ -565,7 +554,7 @@ static void write_prompts(struct call *call, struct str result, int64_t most_ms,
 static void rewrite_resources(struct call *call, const struct relay_reply *reply,
                               struct buffer *out)
 {
-    lists_keep(call, reply->result);
+    lists_keep(call, NULL, reply->result);
     write_resources(call, reply->result, lists_most_ttl_ms(call), out);
 }
 
@@ -578,7 +567,7 @@ static void pin_prompts(struct call *call, struct str result)
 
 static void rewrite_prompts(struct call *call, const struct relay_reply *reply, struct buffer *out)
 {
-    lists_keep(call, reply->result);
+    lists_keep(call, NULL, reply->result);
     pin_prompts(call, reply->result);
     write_prompts(call, reply->result, lists_most_ttl_ms(call), out);
 }
@@ -594,24 +583,14 @@ static void rewrite_templates(struct call *call, const struct relay_reply *reply
 
 /* ---- when upstream fails ---- */
 
-static void write_kept_resources(struct call *call, struct str result, struct buffer *out)
-{
-    write_resources(call, result, 0, out);
-}
-
 static bool answer_kept_resources(struct call *call, enum lost_reason reason)
 {
-    return lists_answer_kept(call, reason, write_kept_resources);
-}
-
-static void write_kept_prompts(struct call *call, struct str result, struct buffer *out)
-{
-    write_prompts(call, result, 0, out);
+    return lists_answer_kept(call, reason, write_resources);
 }
 
 static bool answer_kept_prompts(struct call *call, enum lost_reason reason)
 {
-    return lists_answer_kept(call, reason, write_kept_prompts);
+    return lists_answer_kept(call, reason, write_prompts);
 }
 
 /* The list has our resources alone when upstream does not know the method. */

@@ -20,3 +20,15 @@ extern const struct looks looks_at_questions;
 
 /* Answers -32601. */
 void methods_refuse_unknown(struct call *call);
+
+/* ---- `expose` and the rules on the name or URI of a call that nothing can wait for (name_gate.c)
+ * ---- */
+
+/* Whether `expose` and the rules let the call pass. False: it is answered. */
+bool name_gate_passes(struct call *call);
+/* For looks.forbidden. */
+bool name_gate_forbids_now(struct call *call);
+
+/* A URI that a server's answer names, as if the client had asked to read it. */
+enum name_gate_verdict { NAME_GATE_FORWARD, NAME_GATE_HIDDEN, NAME_GATE_DENIED };
+enum name_gate_verdict name_gate_judge_uri(const struct call *call, struct str uri);

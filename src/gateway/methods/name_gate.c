@@ -2,7 +2,6 @@
  * lets pass: `expose` and the rules on a name or URI. Nothing can wait for a human here, so approve
  * and policy mean no (behaviour 6.2). resources/unsubscribe beside them: it passes, but for what is
  * the gateway's own. */
-#include "name_gate.h"
 #include "client/legacy_stream.h"
 #include "conversation/question.h"
 #include "conversation/relay.h"
@@ -294,7 +293,7 @@ void name_gate_handle(struct call *call)
         judge(call);
 }
 
-void name_gate_handle_allowed(struct call *call)
+static void name_gate_handle_allowed(struct call *call)
 {
     const struct envelope *envelope = &call->envelope;
     if (has_good_params(call, envelope->uri.raw.length > 0, envelope->name.raw.length > 0))
