@@ -270,46 +270,53 @@ static void on_pin_again(void *context, struct str source)
     catalog_pin_again(gateway->catalog, source);
 }
 
+/* P(member, create, destroy): the parts of a gateway that need nothing to begin, in the order of
+ * their end. Rewritten lists hold pages of the catalogue. */
+#define GATEWAY_PARTS(P)                                                                           \
+    P(shadow, shadow_create, shadow_destroy)                                                       \
+    P(inbox_table, inbox_table_create, inbox_table_destroy)                                        \
+    P(request_headers, request_headers_create, request_headers_destroy)                            \
+    P(token_check, token_check_create, token_check_destroy)                                        \
+    P(token_exchanges, token_exchange_table_create, token_exchange_table_destroy)                  \
+    P(task_aliases, task_aliases_create, task_aliases_destroy)                                     \
+    P(questions, question_table_create, question_table_destroy)                                    \
+    P(task_places, quota_create, quota_destroy)                                                    \
+    P(opened_sessions, quota_create, quota_destroy)                                                \
+    P(unknown_listens, quota_create, quota_destroy)                                                \
+    P(fed_streams, quota_create, quota_destroy)                                                    \
+    P(listens, quota_create, quota_destroy)                                                        \
+    P(promoted, quota_create, quota_destroy)                                                       \
+    P(promoted_in, quota_create, quota_destroy)                                                    \
+    P(ended_sessions, quota_create, quota_destroy)                                                 \
+    P(detached, quota_create, quota_destroy)                                                       \
+    P(rate_limit, rate_limit_create, rate_limit_destroy)                                           \
+    P(principal_rate_limit, rate_limit_create, rate_limit_destroy)                                 \
+    P(list_cache, list_cache_create, list_cache_destroy)                                           \
+    P(rewritten_lists, rewritten_lists_create, rewritten_lists_destroy)                            \
+    P(catalog, catalog_create, catalog_destroy)                                                    \
+    P(accepted_pairs, accepted_pairs_create, accepted_pairs_destroy)                               \
+    P(eras, source_eras_create, source_eras_destroy)
+
 struct gateway *gateway_create(struct store *store, const struct state_keys *state_keys)
 {
     struct gateway *gateway = memory_alloc(sizeof *gateway);
     MAGIC_SET(gateway, GATEWAY_MAGIC);
     gateway->store = store;
     gateway->state_keys = state_keys;
+#define CREATE(member, create, destroy) gateway->member = create();
+    GATEWAY_PARTS(CREATE)
+#undef CREATE
     gateway->sessions = sessions_create();
-    gateway->accepted_pairs = accepted_pairs_create();
     gateway->given_sessions = given_sessions_create();
-    gateway->catalog = catalog_create();
     gateway->definitions = definition_watch_create(store);
     catalog_set_watch(gateway->catalog, gateway->definitions);
     server_status_observe(gateway->catalog, &(struct server_observer){on_server_changed, gateway});
-    gateway->eras = source_eras_create();
-    gateway->list_cache = list_cache_create();
-    gateway->rewritten_lists = rewritten_lists_create();
-    gateway->rate_limit = rate_limit_create();
-    gateway->principal_rate_limit = rate_limit_create();
-    gateway->detached = quota_create();
-    gateway->promoted = quota_create();
-    gateway->promoted_in = quota_create();
-    gateway->ended_sessions = quota_create();
-    gateway->listens = quota_create();
-    gateway->fed_streams = quota_create();
-    gateway->unknown_listens = quota_create();
-    gateway->opened_sessions = quota_create();
-    gateway->task_places = task_places_create();
     gateway->detached_callbacks = &detached_answers;
     gateway->question_events = &question_events;
     gateway->task_asks = on_task_asks;
     gateway->task_lost = on_task_lost;
     gateway->task_message = client_streams_send_owner;
     gateway->news = replica_news_take;
-    gateway->shadow = shadow_create();
-    gateway->inbox_table = inbox_table_create();
-    gateway->questions = question_table_create();
-    gateway->task_aliases = task_aliases_create();
-    gateway->request_headers = request_headers_create();
-    gateway->token_check = token_check_create();
-    gateway->token_exchanges = token_exchange_table_create();
     return gateway;
 }
 
@@ -317,34 +324,14 @@ void gateway_destroy(struct gateway *gateway)
 {
     if (!gateway)
         return;
-    shadow_destroy(gateway->shadow);
-    inbox_table_destroy(gateway->inbox_table);
-    request_headers_destroy(gateway->request_headers);
-    token_check_destroy(gateway->token_check);
-    token_exchange_table_destroy(gateway->token_exchanges);
+#define DESTROY(member, create, destroy) destroy(gateway->member);
+    GATEWAY_PARTS(DESTROY)
+#undef DESTROY
     replicas_destroy(gateway->replicas);
-    task_aliases_destroy(gateway->task_aliases);
-    question_table_destroy(gateway->questions);
-    task_places_destroy(gateway->task_places);
-    quota_destroy(gateway->opened_sessions);
-    quota_destroy(gateway->unknown_listens);
-    quota_destroy(gateway->fed_streams);
-    quota_destroy(gateway->listens);
-    quota_destroy(gateway->promoted);
-    quota_destroy(gateway->promoted_in);
-    quota_destroy(gateway->ended_sessions);
-    quota_destroy(gateway->detached);
-    rate_limit_destroy(gateway->rate_limit);
-    rate_limit_destroy(gateway->principal_rate_limit);
-    list_cache_destroy(gateway->list_cache);
-    rewritten_lists_destroy(gateway->rewritten_lists);
-    catalog_destroy(gateway->catalog);
     definition_watch_destroy(gateway->definitions);
     blocks_end();
-    given_sessions_destroy(gateway->given_sessions);
-    accepted_pairs_destroy(gateway->accepted_pairs);
-    source_eras_destroy(gateway->eras);
-    sessions_destroy(gateway->sessions);
+    seen_table_destroy(gateway->given_sessions);
+    seen_table_destroy(gateway->sessions);
     free(gateway->workers);
     MAGIC_CLEAR(gateway);
     free(gateway);
@@ -445,7 +432,6 @@ void gateway_worker_close(struct gateway_worker *worker)
     detached_calls_drop(worker);
     conversations_drop(worker);
     session_pool_close(worker);
-    exchange_abandon_all(worker);
     parked_sessions_finish(worker);
     decision_log_finish(worker);
     token_exchange_worker_close(worker);

@@ -119,7 +119,7 @@ const MAPS = {
   'src/gateway/state/seen_table.c entries': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
   'src/gateway/state/accepted_pairs.c by_name': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
   'src/gateway/state/source_eras.c entries': { all: 'configured' },
-  'src/gateway/state/quota.c by_task': { each: 'limits.share_percent', all: 'limits.pending_total' },
+  'src/gateway/state/quota.c holders': { each: 'limits.share_percent', all: 'limits.pending_total' },
   'src/gateway/state/tool_catalog.c sources': { all: 'configured' },
   'src/gateway/state/tool_lists.c tools': { each: 'LIST_TOOLS_MOST in src/gateway/state/tool_lists.h', all: 'limits.sessions' },
 };

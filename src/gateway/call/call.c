@@ -464,7 +464,7 @@ void call_note_acceptance(struct call *call, struct str session)
         store_pair_put(gateway->store, source, session, token, clock_now_ms(),
                        (struct store_call){call->worker->loop, NULL, NULL});
     if (forgotten)
-        sessions_remove(gateway->sessions, source, str_from(forgotten));
+        seen_table_forget_session(gateway->sessions, source, str_from(forgotten));
     free(forgotten);
 }
 

@@ -47,9 +47,9 @@ void span_name_write(struct buffer *out, struct str method, struct str name)
     }
 }
 
-struct span *upstream_span_start(const struct upstream_trace *trace,
-                                 const struct config_source *source, struct str method,
-                                 struct str name)
+struct span *server_span_start(const struct upstream_trace *trace,
+                               const struct config_source *source, struct str method,
+                               struct str name)
 {
     struct buffer span_name = {0};
     span_name_write(&span_name, method, name);
@@ -72,22 +72,22 @@ struct span *upstream_span_start(const struct upstream_trace *trace,
     return span;
 }
 
-struct span *upstream_span_start_own(const struct upstream_trace *trace,
-                                     const struct config_source *source, struct str body,
-                                     struct headers *headers)
+struct span *server_span_start_own(const struct upstream_trace *trace,
+                                   const struct config_source *source, struct str body,
+                                   struct headers *headers)
 {
     char text[TRACEPARENT_BYTES];
     char *method = json_string_text(json_member(body, "method"), NULL);
     char *name = json_string_text(json_path(body, "params", "name"), NULL);
-    struct span *span = upstream_span_start(trace, source, str_from(method), str_from(name));
-    upstream_span_set_headers(span, headers, text);
+    struct span *span = server_span_start(trace, source, str_from(method), str_from(name));
+    server_span_set_headers(span, headers, text);
     free(method);
     free(name);
     return span;
 }
 
-void upstream_span_set_headers(const struct span *span, struct headers *headers,
-                               char text[TRACEPARENT_BYTES])
+void server_span_set_headers(const struct span *span, struct headers *headers,
+                             char text[TRACEPARENT_BYTES])
 {
     struct str state = span_state(span);
     trace_context_write(span_context(span), text);
@@ -98,8 +98,8 @@ void upstream_span_set_headers(const struct span *span, struct headers *headers,
         headers_add(headers, STR("tracestate"), state);
 }
 
-bool upstream_span_write_body(const struct span *span, const struct envelope *message,
-                              struct buffer *out)
+bool server_span_write_body(const struct span *span, const struct envelope *message,
+                            struct buffer *out)
 {
     struct str value = json_member(message->meta.raw, "traceparent");
     struct trace_context of_client;
@@ -114,7 +114,7 @@ bool upstream_span_write_body(const struct span *span, const struct envelope *me
     return true;
 }
 
-void upstream_span_end(struct span *span, enum upstream_result result, int status)
+void server_span_end(struct span *span, enum upstream_result result, int status)
 {
     static const char *const failures[] = {[UPSTREAM_DONE] = "",
                                            [UPSTREAM_CONNECT_FAILED] = "connect_failed",
@@ -133,7 +133,7 @@ void upstream_span_end(struct span *span, enum upstream_result result, int statu
     span_end(span);
 }
 
-void upstream_span_give_up(struct span *span)
+void server_span_give_up(struct span *span)
 {
     span_fail(span, STR("cancelled"), STR_EMPTY);
     span_end(span);

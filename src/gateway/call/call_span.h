@@ -35,22 +35,22 @@ struct upstream_trace {
 /* "tools/call TOOL"; the method alone where it names nothing. */
 void span_name_write(struct buffer *out, struct str method, struct str name);
 /* `name` may be empty. */
-struct span *upstream_span_start(const struct upstream_trace *trace,
-                                 const struct config_source *source, struct str method,
-                                 struct str name);
+struct span *server_span_start(const struct upstream_trace *trace,
+                               const struct config_source *source, struct str method,
+                               struct str name);
 /* The same for a message of the gateway's own making, which is read for its method and name, and
  * whose headers (owning) get the span. */
-struct span *upstream_span_start_own(const struct upstream_trace *trace,
-                                     const struct config_source *source, struct str body,
-                                     struct headers *headers);
+struct span *server_span_start_own(const struct upstream_trace *trace,
+                                   const struct config_source *source, struct str body,
+                                   struct headers *headers);
 /* Names the span in the headers, which borrow from it and from `text`. */
-void upstream_span_set_headers(const struct span *span, struct headers *headers,
-                               char text[TRACEPARENT_BYTES]);
+void server_span_set_headers(const struct span *span, struct headers *headers,
+                             char text[TRACEPARENT_BYTES]);
 /* Writes the message with the span in the place of the client's own in params._meta. No other byte
  * changes. false: there is nothing to be replaced. */
-bool upstream_span_write_body(const struct span *span, const struct envelope *message,
-                              struct buffer *out);
+bool server_span_write_body(const struct span *span, const struct envelope *message,
+                            struct buffer *out);
 /* How it has ended: the span goes to the exporter. NULL is allowed. */
-void upstream_span_end(struct span *span, enum upstream_result result, int status);
+void server_span_end(struct span *span, enum upstream_result result, int status);
 /* The request was given up. NULL is allowed. */
-void upstream_span_give_up(struct span *span);
+void server_span_give_up(struct span *span);

@@ -139,7 +139,7 @@ static struct str owner_as_session(const struct call *call, struct buffer *name)
 
 void client_remember_without_session(struct call *call)
 {
-    struct sessions *sessions = call->worker->gateway->sessions;
+    struct seen_table *sessions = call->worker->gateway->sessions;
     struct str source = str_from(call->source->id);
     struct session_facts facts = {0};
     struct buffer name;

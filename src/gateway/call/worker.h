@@ -16,7 +16,6 @@
 #include "taskgate/upstream/upstream.h"
 
 struct accepted_pairs;
-struct given_sessions;
 struct catalog;
 struct detached_callbacks;
 struct inbox_table;
@@ -30,12 +29,11 @@ struct rate_limit;
 struct replicas;
 struct request_headers;
 struct rewritten_lists;
+struct seen_table;
 struct state_keys;
-struct sessions;
 struct shadow;
 struct source_eras;
 struct task_aliases;
-struct task_places;
 struct token_check;
 struct token_exchange_table;
 struct token_exchanges;
@@ -46,9 +44,9 @@ struct gateway {
     uint32_t magic; /* GATEWAY_MAGIC */
     struct store *store;
     const struct state_keys *state_keys;   /* of what clients keep for the gateway */
-    struct sessions *sessions;             /* state/session_table.h */
+    struct seen_table *sessions;           /* state/session_table.h */
     struct accepted_pairs *accepted_pairs; /* state/accepted_pairs.h */
-    struct given_sessions *given_sessions; /* state/session_table.h */
+    struct seen_table *given_sessions;     /* state/session_table.h */
     struct catalog *catalog;
     struct definition_watch *definitions; /* state/definition_watch.h */
     struct source_eras *eras;             /* state/source_eras.h */
@@ -58,12 +56,12 @@ struct gateway {
     struct quota *detached;    /* calls that go on without their client (conversation/detach.c) */
     struct quota *promoted;    /* tasks that were promoted and run, by client_key_of_call() */
     struct quota *promoted_in; /* the same by client_key_of_session(); and these sessions, */
-    struct quota *ended_sessions;    /* if their client has ended them meanwhile */
-    struct quota *listens;           /* streams of subscriptions/listen, by owner */
-    struct quota *fed_streams;       /* by source and session (client/legacy_stream.c) */
-    struct quota *unknown_listens;   /* of these those of clients that are not known, by address */
-    struct quota *opened_sessions;   /* by owner or address, of all workers (server/sessions.c) */
-    struct task_places *task_places; /* state/quota.h */
+    struct quota *ended_sessions;  /* if their client has ended them meanwhile */
+    struct quota *listens;         /* streams of subscriptions/listen, by owner */
+    struct quota *fed_streams;     /* by source and session (client/legacy_stream.c) */
+    struct quota *unknown_listens; /* of these those of clients that are not known, by address */
+    struct quota *opened_sessions; /* by owner or address, of all workers (server/sessions.c) */
+    struct quota *task_places;     /* tasks of unknown clients, by address */
     struct shadow *shadow;
     struct inbox_table *inbox_table;              /* inbox/inbox.h */
     struct question_table *questions;             /* open questions of upstream */

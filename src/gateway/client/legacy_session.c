@@ -474,8 +474,8 @@ static void session_end_forget(struct call *call)
     struct str source = str_from(call->source->id), session = str_from(call->session);
     struct store_call nobody = {call->worker->loop, NULL, NULL};
     char key[CLIENT_KEY_BYTES];
-    sessions_remove(gateway->sessions, source, session);
-    given_sessions_remove(gateway->given_sessions, source, session);
+    seen_table_forget_session(gateway->sessions, source, session);
+    seen_table_forget_session(gateway->given_sessions, source, session);
     accepted_pairs_remove(gateway->accepted_pairs, source, session, str_from(call->token));
     store_session_delete(gateway->store, source, session, nobody);
     store_task_cancel_session(gateway->store, source, session, STR(OWNER_ANONYMOUS),

@@ -770,10 +770,10 @@ static SPAN_COLD void relay_begin_span(const struct call *call, const struct env
                                        struct buffer *body, struct sending *sending)
 {
     const struct upstream_trace of_call = {.parent = call_span_parent(call)};
-    sending->span = upstream_span_start(&of_call, call->source, call->envelope.method,
-                                        call->envelope.name.text);
-    upstream_span_set_headers(sending->span, headers, traceparent);
-    if (upstream_span_write_body(sending->span, message, body)) {
+    sending->span =
+        server_span_start(&of_call, call->source, call->envelope.method, call->envelope.name.text);
+    server_span_set_headers(sending->span, headers, traceparent);
+    if (server_span_write_body(sending->span, message, body)) {
         sending->body = buffer_str(body);
         sending->body_lasts = false;
     }

@@ -35,9 +35,9 @@ static int64_t most_of_address(const struct config_limits *limits)
 static bool has_room(const struct call *call, const char *id)
 {
     return call->identity || !call->exchange ||
-           task_places_take(call->worker->gateway->task_places, str_from(id),
-                            http_peer(call->exchange),
-                            most_of_address(&call->snapshot->config->limits));
+           quota_take_for(call->worker->gateway->task_places, str_from(id),
+                          http_peer(call->exchange),
+                          most_of_address(&call->snapshot->config->limits));
 }
 
 struct store_limits task_room_take(const struct call *call, const char *id)
@@ -53,14 +53,14 @@ struct store_limits task_room_take(const struct call *call, const char *id)
 
 void task_room_give_back(struct gateway *gateway, const char *id)
 {
-    task_places_give_back(gateway->task_places, str_from(id));
+    quota_give_back_for(gateway->task_places, str_from(id));
 }
 
 void task_room_note_task(struct gateway *gateway, const struct task *task)
 {
     bool runs_as_decided = task->state == TASK_EXECUTING && !task->accelerated && !task->promoted;
     if (runs_as_decided || task_state_is_terminal(task->state))
-        task_places_give_back(gateway->task_places, str_from(task->id));
+        quota_give_back_for(gateway->task_places, str_from(task->id));
 }
 
 /* ---- a task that is answered at once ---- */

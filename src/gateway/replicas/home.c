@@ -10,6 +10,7 @@
 #include "call/request_state.h"
 #include "carry.h"
 #include "replicas.h"
+#include "state/seen_table.h"
 #include "state/session_table.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
@@ -197,8 +198,8 @@ static call_step finish(struct settling *settling)
 
 static void home_remember(const struct call *call, const struct session_home *home)
 {
-    session_homes_put(call->worker->gateway->replicas->homes, str_from(call->source->id),
-                      str_from(call->session), home, call->snapshot->config->limits.sessions);
+    seen_table_put(call->worker->gateway->replicas->homes, str_from(call->source->id),
+                   str_from(call->session), home, call->snapshot->config->limits.sessions);
 }
 
 /* No replica has opened it, so it is handled here, and not waited for again. Its commit may take
@@ -218,8 +219,8 @@ static bool home_recall(struct call *call, struct session_home *home)
 {
     call_identify(call);
     home->unknown_until_ms = 0;
-    return session_homes_get(call->worker->gateway->replicas->homes, str_from(call->source->id),
-                             str_from(call->session), home) &&
+    return seen_table_get(call->worker->gateway->replicas->homes, str_from(call->source->id),
+                          str_from(call->session), home) &&
            (home->unknown_until_ms == 0 || clock_monotonic_ms() < home->unknown_until_ms);
 }
 

@@ -18,54 +18,6 @@
 #include "taskgate/core/random.h"
 #include "taskgate/core/str.h"
 
-/* The homes of sessions, by source and session. */
-
-struct entry {
-    struct seen_entry seen; /* first */
-    struct session_home home;
-};
-
-struct session_homes {
-    struct seen_table *table;
-};
-
-static struct session_homes *session_homes_create(void)
-{
-    struct session_homes *homes = memory_alloc(sizeof *homes);
-    homes->table = seen_table_create(sizeof(struct entry), NULL, NULL);
-    return homes;
-}
-
-static void session_homes_destroy(struct session_homes *homes)
-{
-    if (!homes)
-        return;
-    seen_table_destroy(homes->table);
-    free(homes);
-}
-
-void session_homes_put(struct session_homes *homes, struct str source, struct str session,
-                       const struct session_home *home, int64_t limit)
-{
-    struct buffer key;
-    struct seen_shard *shard = seen_table_lock_session(homes->table, source, session, &key);
-    struct entry *entry = (struct entry *)seen_shard_obtain(shard, buffer_str(&key), limit);
-    entry->home = *home;
-    seen_shard_unlock_session(shard, &key);
-}
-
-bool session_homes_get(struct session_homes *homes, struct str source, struct str session,
-                       struct session_home *home)
-{
-    struct buffer key;
-    struct seen_shard *shard = seen_table_lock_session(homes->table, source, session, &key);
-    const struct entry *entry = (const struct entry *)seen_shard_find(shard, buffer_str(&key));
-    if (entry)
-        *home = entry->home;
-    seen_shard_unlock_session(shard, &key);
-    return entry != NULL;
-}
-
 /* Of a window: more than this process could relay. */
 #define NONCES_MAX ((size_t)1 << 20)
 
@@ -91,7 +43,8 @@ struct replicas *replicas_create(struct store *store, const char *key)
     replicas->key = memory_copy_text(key);
     /* A time may be as far ahead as it may be past. */
     replicas->nonces = nonce_cache_create((int64_t)2 * RELAY_SIGNATURE_WINDOW_MS, NONCES_MAX);
-    replicas->homes = session_homes_create();
+    replicas->homes =
+        seen_table_create(sizeof(struct seen_entry) + sizeof(struct session_home), NULL, NULL);
     pthread_mutex_init(&replicas->lock, NULL);
     replicas->met = map_create();
     return replicas;
@@ -103,7 +56,7 @@ void replicas_destroy(struct replicas *replicas)
         return;
     map_destroy(replicas->met, met_destroy);
     pthread_mutex_destroy(&replicas->lock);
-    session_homes_destroy(replicas->homes);
+    seen_table_destroy(replicas->homes);
     nonce_cache_destroy(replicas->nonces);
     explicit_bzero(replicas->key, strlen(replicas->key));
     free(replicas->key);

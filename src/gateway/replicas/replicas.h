@@ -30,19 +30,11 @@ struct session_home {
     int64_t unknown_until_ms;
 };
 
-struct session_homes;
-
-/* `session` is a digest. Past `limit` sessions the one not seen for longest is forgotten. */
-void session_homes_put(struct session_homes *homes, struct str source, struct str session,
-                       const struct session_home *home, int64_t limit);
-bool session_homes_get(struct session_homes *homes, struct str source, struct str session,
-                       struct session_home *home);
-
 struct replicas {
     struct store *store;
     char *key; /* of the signatures; never logged */
     struct nonce_cache *nonces;
-    struct session_homes *homes;
+    struct seen_table *homes;       /* struct session_home by source and session */
     _Atomic(int64_t) news_sequence; /* the last that was sent (news.c) */
     _Atomic(int64_t) relayed_ms;    /* monotonic, when the last request came; 0: none has */
     atomic_int waiting;             /* calls whose session may not have been stored yet (home.c) */

@@ -129,7 +129,7 @@ void exchange_abandon(struct exchange *exchange)
     buffer_finish(&exchange->received);
     buffer_finish(&exchange->glimpse);
     if (exchange->span)
-        upstream_span_give_up(exchange->span);
+        server_span_give_up(exchange->span);
     MAGIC_CLEAR(exchange);
     free(exchange);
 }
@@ -190,7 +190,7 @@ static void exchange_count_end(const struct exchange *exchange)
 
 static SPAN_COLD void end_span(struct exchange *exchange, enum upstream_result result)
 {
-    upstream_span_end(exchange->span, result, exchange->status);
+    server_span_end(exchange->span, result, exchange->status);
     exchange->span = NULL;
 }
 
@@ -812,7 +812,7 @@ static void http_complete_headers(struct exchange *exchange, const struct sendin
     struct headers *headers = &exchange->reading->request_headers;
     if (sending->trace.parent.context)
         exchange->span =
-            upstream_span_start_own(&sending->trace, exchange->source, sending->body, headers);
+            server_span_start_own(&sending->trace, exchange->source, sending->body, headers);
     headers_set(headers, STR("content-type"), STR("application/json"));
     headers_set(headers, STR("accept"), STR("application/json, text/event-stream"));
 }

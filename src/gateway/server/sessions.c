@@ -635,4 +635,5 @@ void session_pool_close(struct gateway_worker *worker)
         struct opened_session *session = LIST_ENTRY(node, struct opened_session, node);
         opened_session_destroy(session);
     }
+    exchange_abandon_all(worker);
 }

@@ -126,5 +126,5 @@ void session_pool_retire(struct opened_session *session);
 bool session_pool_may_be_asked(const struct call *call);
 /* Ends all sessions that nobody uses: the process ends. */
 void session_pool_end_idle(struct gateway_worker *worker);
-/* Ends all of them. */
+/* Ends all of them, and what is under way at servers. */
 void session_pool_close(struct gateway_worker *worker);

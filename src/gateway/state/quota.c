@@ -4,12 +4,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 
 struct quota {
     pthread_mutex_t lock;
-    struct map *counts; /* holder -> int64_t */
+    struct map *counts;  /* holder -> int64_t */
+    struct map *holders; /* thing -> its holder, as text */
     int64_t sum;
 };
 
@@ -18,6 +20,7 @@ struct quota *quota_create(void)
     struct quota *quota = memory_alloc(sizeof *quota);
     pthread_mutex_init(&quota->lock, NULL);
     quota->counts = map_create();
+    quota->holders = map_create();
     return quota;
 }
 
@@ -26,6 +29,7 @@ void quota_destroy(struct quota *quota)
     if (!quota)
         return;
     map_destroy(quota->counts, free);
+    map_destroy(quota->holders, free);
     pthread_mutex_destroy(&quota->lock);
     free(quota);
 }
@@ -72,6 +76,8 @@ void quota_give_back(struct quota *quota, struct str holder)
     pthread_mutex_lock(&quota->lock);
     int64_t *count = map_get(quota->counts, holder);
     if (count) {
+        ASSERT_NUMBERS(*count, >, 0);
+        ASSERT_NUMBERS(quota->sum, >=, *count);
         quota->sum--;
         if (--*count == 0)
             free(map_remove(quota->counts, holder));
@@ -79,50 +85,24 @@ void quota_give_back(struct quota *quota, struct str holder)
     pthread_mutex_unlock(&quota->lock);
 }
 
-/* The address of each task, and the counts of the addresses. */
-
-struct task_places {
-    pthread_mutex_t lock;
-    struct map *by_task; /* task id -> its address, as text */
-    struct quota *counts;
-};
-
-struct task_places *task_places_create(void)
+bool quota_take_for(struct quota *quota, struct str thing, struct str holder, int64_t most)
 {
-    struct task_places *places = memory_alloc(sizeof *places);
-    pthread_mutex_init(&places->lock, NULL);
-    places->by_task = map_create();
-    places->counts = quota_create();
-    return places;
-}
-
-void task_places_destroy(struct task_places *places)
-{
-    if (!places)
-        return;
-    map_destroy(places->by_task, free);
-    quota_destroy(places->counts);
-    pthread_mutex_destroy(&places->lock);
-    free(places);
-}
-
-bool task_places_take(struct task_places *places, struct str task, struct str address, int64_t most)
-{
-    if (!quota_take(places->counts, address, most, INT64_MAX))
+    if (!quota_take(quota, holder, most, INT64_MAX))
         return false;
-    char *copy = memory_copy_str(address);
-    pthread_mutex_lock(&places->lock);
-    map_put(places->by_task, task, copy);
-    pthread_mutex_unlock(&places->lock);
+    char *copy = memory_copy_str(holder);
+    pthread_mutex_lock(&quota->lock);
+    const void *earlier = map_put(quota->holders, thing, copy);
+    pthread_mutex_unlock(&quota->lock);
+    ASSERT(!earlier);
     return true;
 }
 
-void task_places_give_back(struct task_places *places, struct str task)
+void quota_give_back_for(struct quota *quota, struct str thing)
 {
-    pthread_mutex_lock(&places->lock);
-    char *address = map_remove(places->by_task, task);
-    pthread_mutex_unlock(&places->lock);
-    if (address)
-        quota_give_back(places->counts, str_from(address));
-    free(address);
+    pthread_mutex_lock(&quota->lock);
+    char *holder = map_remove(quota->holders, thing);
+    pthread_mutex_unlock(&quota->lock);
+    if (holder)
+        quota_give_back(quota, str_from(holder));
+    free(holder);
 }

@@ -28,18 +28,7 @@ int64_t quota_count(struct quota *quota, struct str holder);
 bool quota_has(struct quota *quota, struct str holder);
 void quota_give_back(struct quota *quota, struct str holder);
 
-/*
- * The tasks of clients that nobody has verified, by the address that they came from: a token can be
- * made up, so that `limits.pending_per_principal` alone holds nobody off. All workers share it
- * behind a short lock. Any thread.
- */
-
-struct task_places;
-
-struct task_places *task_places_create(void);
-void task_places_destroy(struct task_places *places);
-/* A place for the task, which has none yet; false: `address` has `most` already. */
-bool task_places_take(struct task_places *places, struct str task, struct str address,
-                      int64_t most);
-/* The task counts no more, or never was. One without a place is passed over. */
-void task_places_give_back(struct task_places *places, struct str task);
+/* The same for a thing that has none yet, by whose name it is given back. */
+bool quota_take_for(struct quota *quota, struct str thing, struct str holder, int64_t most);
+/* One without is passed over. */
+void quota_give_back_for(struct quota *quota, struct str thing);

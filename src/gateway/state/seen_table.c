@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -34,6 +35,7 @@ seen_table_create(size_t entry_bytes,
     struct seen_table *table = memory_alloc(sizeof *table);
     random_bytes(&table->spread, sizeof table->spread);
     table->spread |= 1;
+    ASSERT_NUMBERS(entry_bytes, >=, sizeof(struct seen_entry));
     table->entry_bytes = entry_bytes;
     table->forgotten = forgotten;
     table->context = context;
@@ -46,9 +48,13 @@ seen_table_create(size_t entry_bytes,
     return table;
 }
 
-static void seen_table_entry_destroy(void *value)
+static void seen_shard_drop(struct seen_shard *shard, struct seen_entry *entry)
 {
-    struct seen_entry *entry = value;
+    list_remove(&entry->node);
+    const void *removed = map_remove(shard->entries, str_from(entry->key));
+    ASSERT(removed == entry);
+    if (shard->table->forgotten)
+        shard->table->forgotten(shard->table->context, entry);
     free(entry->key);
     free(entry);
 }
@@ -58,8 +64,12 @@ void seen_table_destroy(struct seen_table *table)
     if (!table)
         return;
     for (size_t i = 0; i < SHARD_COUNT; i++) {
-        map_destroy(table->shards[i].entries, seen_table_entry_destroy);
-        pthread_mutex_destroy(&table->shards[i].lock);
+        struct seen_shard *shard = &table->shards[i];
+        LIST_FOR_EACH_SAFE (node, next, &shard->recent) {
+            seen_shard_drop(shard, LIST_ENTRY(node, struct seen_entry, node));
+        }
+        map_destroy(shard->entries, NULL);
+        pthread_mutex_destroy(&shard->lock);
     }
     free(table);
 }
@@ -90,27 +100,6 @@ struct seen_entry *seen_shard_find(struct seen_shard *shard, struct str key)
     return entry;
 }
 
-static void seen_table_forget(struct seen_shard *shard, struct seen_entry *entry)
-{
-    list_remove(&entry->node);
-    map_remove(shard->entries, str_from(entry->key));
-    if (shard->table->forgotten)
-        shard->table->forgotten(shard->table->context, entry);
-    seen_table_entry_destroy(entry);
-}
-
-void seen_table_clear(struct seen_table *table)
-{
-    for (size_t i = 0; i < SHARD_COUNT; i++) {
-        struct seen_shard *shard = &table->shards[i];
-        pthread_mutex_lock(&shard->lock);
-        LIST_FOR_EACH_SAFE (node, next, &shard->recent) {
-            seen_table_forget(shard, LIST_ENTRY(node, struct seen_entry, node));
-        }
-        pthread_mutex_unlock(&shard->lock);
-    }
-}
-
 struct seen_entry *seen_shard_obtain(struct seen_shard *shard, struct str key, int64_t limit)
 {
     struct seen_entry *entry = seen_shard_find(shard, key);
@@ -119,7 +108,7 @@ struct seen_entry *seen_shard_obtain(struct seen_shard *shard, struct str key, i
     /* Twice its share, because keys do not spread evenly over the shards. */
     size_t most = (size_t)(limit > 0 ? limit : 1) * 2 / SHARD_COUNT + 1;
     if (map_count(shard->entries) >= most) {
-        seen_table_forget(shard, LIST_ENTRY(shard->recent.next, struct seen_entry, node));
+        seen_shard_drop(shard, LIST_ENTRY(shard->recent.next, struct seen_entry, node));
         metrics_count(METRIC_LIMITS_REACHED, STR("sessions"));
     }
     entry = memory_alloc(shard->table->entry_bytes);
@@ -133,7 +122,7 @@ void seen_shard_forget(struct seen_shard *shard, struct str key)
 {
     struct seen_entry *entry = map_get(shard->entries, key);
     if (entry)
-        seen_table_forget(shard, entry);
+        seen_shard_drop(shard, entry);
 }
 
 /* ---- by a session of a source ---- */
@@ -163,4 +152,37 @@ void seen_table_forget_session(struct seen_table *table, struct str source, stru
     struct seen_shard *shard = seen_table_lock_session(table, source, session, &key);
     seen_shard_forget(shard, buffer_str(&key));
     seen_shard_unlock_session(shard, &key);
+}
+
+/* ---- one value for each ---- */
+
+static void *seen_value_of(struct seen_entry *entry)
+{
+    return entry + 1;
+}
+
+static size_t value_bytes(const struct seen_shard *shard)
+{
+    return shard->table->entry_bytes - sizeof(struct seen_entry);
+}
+
+void seen_table_put(struct seen_table *table, struct str source, struct str session,
+                    const void *value, int64_t limit)
+{
+    struct buffer key;
+    struct seen_shard *shard = seen_table_lock_session(table, source, session, &key);
+    memcpy(seen_value_of(seen_shard_obtain(shard, buffer_str(&key), limit)), value,
+           value_bytes(shard));
+    seen_shard_unlock_session(shard, &key);
+}
+
+bool seen_table_get(struct seen_table *table, struct str source, struct str session, void *value)
+{
+    struct buffer key;
+    struct seen_shard *shard = seen_table_lock_session(table, source, session, &key);
+    struct seen_entry *entry = seen_shard_find(shard, buffer_str(&key));
+    if (entry)
+        memcpy(value, seen_value_of(entry), value_bytes(shard));
+    seen_shard_unlock_session(shard, &key);
+    return entry != NULL;
 }

@@ -23,13 +23,11 @@ struct seen_entry {
 };
 
 /* `entry_bytes` is the size of the struct around the seen_entry. `forgotten` (may be NULL) is
- * called under the shard's lock for each entry that leaves before the table's end. */
+ * called under the shard's lock for each entry that leaves, also at the table's end. */
 struct seen_table *
 seen_table_create(size_t entry_bytes,
                   void (*forgotten)(void *context, const struct seen_entry *entry), void *context);
 void seen_table_destroy(struct seen_table *table); /* NULL is allowed */
-/* Forgets all. */
-void seen_table_clear(struct seen_table *table);
 
 /* The shard of the key, locked. Its entries may be used until seen_shard_unlock(). */
 struct seen_shard *seen_table_lock(struct seen_table *table, struct str key);
@@ -46,3 +44,8 @@ struct seen_entry *seen_shard_find(struct seen_shard *shard, struct str key);
  * another one is forgotten, and counted in limits_reached_total. */
 struct seen_entry *seen_shard_obtain(struct seen_shard *shard, struct str key, int64_t limit);
 void seen_shard_forget(struct seen_shard *shard, struct str key);
+
+/* Of a table whose entries are a seen_entry and a value: copies it in, and out. */
+void seen_table_put(struct seen_table *table, struct str source, struct str session,
+                    const void *value, int64_t limit);
+bool seen_table_get(struct seen_table *table, struct str source, struct str session, void *value);

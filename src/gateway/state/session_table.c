@@ -8,55 +8,21 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 
-struct entry {
-    struct seen_entry seen; /* first */
-    struct session_facts facts;
-};
-
-struct sessions {
-    struct seen_table *table;
-};
-
-struct sessions *sessions_create(void)
+struct seen_table *sessions_create(void)
 {
-    struct sessions *sessions = memory_alloc(sizeof *sessions);
-    sessions->table = seen_table_create(sizeof(struct entry), NULL, NULL);
-    return sessions;
+    return seen_table_create(sizeof(struct seen_entry) + sizeof(struct session_facts), NULL, NULL);
 }
 
-void sessions_destroy(struct sessions *sessions)
-{
-    if (!sessions)
-        return;
-    seen_table_destroy(sessions->table);
-    free(sessions);
-}
-
-void sessions_put(struct sessions *sessions, struct str source, struct str session,
+void sessions_put(struct seen_table *sessions, struct str source, struct str session,
                   const struct session_facts *facts, int64_t limit)
 {
-    struct buffer key;
-    struct seen_shard *shard = seen_table_lock_session(sessions->table, source, session, &key);
-    struct entry *entry = (struct entry *)seen_shard_obtain(shard, buffer_str(&key), limit);
-    entry->facts = *facts;
-    seen_shard_unlock_session(shard, &key);
+    seen_table_put(sessions, source, session, facts, limit);
 }
 
-bool sessions_get(struct sessions *sessions, struct str source, struct str session,
+bool sessions_get(struct seen_table *sessions, struct str source, struct str session,
                   struct session_facts *facts)
 {
-    struct buffer key;
-    struct seen_shard *shard = seen_table_lock_session(sessions->table, source, session, &key);
-    const struct entry *entry = (const struct entry *)seen_shard_find(shard, buffer_str(&key));
-    if (entry)
-        *facts = entry->facts;
-    seen_shard_unlock_session(shard, &key);
-    return entry != NULL;
-}
-
-void sessions_remove(struct sessions *sessions, struct str source, struct str session)
-{
-    seen_table_forget_session(sessions->table, source, session);
+    return seen_table_get(sessions, source, session, facts);
 }
 
 /* Texts by source and session. */
@@ -64,10 +30,6 @@ void sessions_remove(struct sessions *sessions, struct str source, struct str se
 struct given_sessions_entry {
     struct seen_entry seen; /* first */
     struct buffer text;
-};
-
-struct given_sessions {
-    struct seen_table *table;
 };
 
 static struct given_sessions_entry *session_table_entry_of(struct seen_entry *seen)
@@ -81,27 +43,16 @@ static void forgotten(void *context, const struct seen_entry *seen)
     buffer_finish(&((struct given_sessions_entry *)(uintptr_t)seen)->text);
 }
 
-struct given_sessions *given_sessions_create(void)
+struct seen_table *given_sessions_create(void)
 {
-    struct given_sessions *sessions = memory_alloc(sizeof *sessions);
-    sessions->table = seen_table_create(sizeof(struct given_sessions_entry), forgotten, NULL);
-    return sessions;
+    return seen_table_create(sizeof(struct given_sessions_entry), forgotten, NULL);
 }
 
-void given_sessions_destroy(struct given_sessions *sessions)
-{
-    if (!sessions)
-        return;
-    seen_table_clear(sessions->table);
-    seen_table_destroy(sessions->table);
-    free(sessions);
-}
-
-void given_sessions_put(struct given_sessions *sessions, struct str source, struct str session,
+void given_sessions_put(struct seen_table *sessions, struct str source, struct str session,
                         struct str text, int64_t limit)
 {
     struct buffer key;
-    struct seen_shard *shard = seen_table_lock_session(sessions->table, source, session, &key);
+    struct seen_shard *shard = seen_table_lock_session(sessions, source, session, &key);
     struct given_sessions_entry *entry =
         session_table_entry_of(seen_shard_obtain(shard, buffer_str(&key), limit));
     buffer_clear(&entry->text);
@@ -109,11 +60,11 @@ void given_sessions_put(struct given_sessions *sessions, struct str source, stru
     seen_shard_unlock_session(shard, &key);
 }
 
-bool given_sessions_get(struct given_sessions *sessions, struct str source, struct str session,
+bool given_sessions_get(struct seen_table *sessions, struct str source, struct str session,
                         struct buffer *text)
 {
     struct buffer key;
-    struct seen_shard *shard = seen_table_lock_session(sessions->table, source, session, &key);
+    struct seen_shard *shard = seen_table_lock_session(sessions, source, session, &key);
     const struct given_sessions_entry *entry =
         session_table_entry_of(seen_shard_find(shard, buffer_str(&key)));
     if (entry)
@@ -133,13 +84,13 @@ struct change {
 /* Writes the member's new value by the text so far. */
 typedef void (*value_writer)(const struct change *change, struct str text, struct buffer *value);
 
-static bool change_text(struct given_sessions *sessions, struct str source, struct str session,
+static bool change_text(struct seen_table *sessions, struct str source, struct str session,
                         const struct change *change, value_writer write)
 {
     struct buffer key, value, text;
     buffer_init(&value);
     buffer_init(&text);
-    struct seen_shard *shard = seen_table_lock_session(sessions->table, source, session, &key);
+    struct seen_shard *shard = seen_table_lock_session(sessions, source, session, &key);
     struct given_sessions_entry *entry =
         session_table_entry_of(seen_shard_find(shard, buffer_str(&key)));
     if (entry) {
@@ -164,7 +115,7 @@ static void write_value(const struct change *change, struct str text, struct buf
     buffer_append(value, change->value);
 }
 
-bool given_sessions_set(struct given_sessions *sessions, struct str source, struct str session,
+bool given_sessions_set(struct seen_table *sessions, struct str source, struct str session,
                         const char *key, struct str value)
 {
     const struct change change = {.key = key, .value = value};
@@ -186,14 +137,9 @@ static void write_uris(const struct change *change, struct str text, struct buff
     buffer_append_char(value, ']');
 }
 
-bool given_sessions_subscribe(struct given_sessions *sessions, struct str source,
-                              struct str session, struct str uri, bool is_wanted)
+bool given_sessions_subscribe(struct seen_table *sessions, struct str source, struct str session,
+                              struct str uri, bool is_wanted)
 {
     const struct change change = {"uris", uri, is_wanted};
     return change_text(sessions, source, session, &change, write_uris);
-}
-
-void given_sessions_remove(struct given_sessions *sessions, struct str source, struct str session)
-{
-    seen_table_forget_session(sessions->table, source, session);
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "seen_table.h"
 #include "taskgate/config/config.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/str.h"
@@ -48,19 +49,14 @@ struct session_facts {
     struct server_session server;
 };
 
-struct sessions;
-
-struct sessions *sessions_create(void);
-void sessions_destroy(struct sessions *sessions); /* NULL is allowed */
+struct seen_table *sessions_create(void);
 
 /* `session` is the digest of the session id. */
-void sessions_put(struct sessions *sessions, struct str source, struct str session,
+void sessions_put(struct seen_table *sessions, struct str source, struct str session,
                   const struct session_facts *facts, int64_t limit);
 /* Also counts the session as seen. */
-bool sessions_get(struct sessions *sessions, struct str source, struct str session,
+bool sessions_get(struct seen_table *sessions, struct str source, struct str session,
                   struct session_facts *facts);
-/* The session has ended. */
-void sessions_remove(struct sessions *sessions, struct str source, struct str session);
 
 /*
  * The declarations of legacy clients in the sessions that the gateway gives out in front of modern
@@ -76,21 +72,17 @@ void sessions_remove(struct sessions *sessions, struct str source, struct str se
 /* Of one session's text. */
 #define GIVEN_SESSION_BYTES ((size_t)16384)
 
-struct given_sessions;
-
-struct given_sessions *given_sessions_create(void);
-void given_sessions_destroy(struct given_sessions *sessions);
+struct seen_table *given_sessions_create(void);
 /* Past `limit` sessions the one that was not seen for longest is forgotten. */
-void given_sessions_put(struct given_sessions *sessions, struct str source, struct str session,
+void given_sessions_put(struct seen_table *sessions, struct str source, struct str session,
                         struct str text, int64_t limit);
 /* Appends the text, and counts the session as seen. */
-bool given_sessions_get(struct given_sessions *sessions, struct str source, struct str session,
+bool given_sessions_get(struct seen_table *sessions, struct str source, struct str session,
                         struct buffer *text);
 /* Sets a member to a JSON text. */
-bool given_sessions_set(struct given_sessions *sessions, struct str source, struct str session,
+bool given_sessions_set(struct seen_table *sessions, struct str source, struct str session,
                         const char *key, struct str value);
 /* Adds a URI (decoded text) to `uris`, or takes it out. false: the session is not known, or its
  * text would be too long. */
-bool given_sessions_subscribe(struct given_sessions *sessions, struct str source,
-                              struct str session, struct str uri, bool is_wanted);
-void given_sessions_remove(struct given_sessions *sessions, struct str source, struct str session);
+bool given_sessions_subscribe(struct seen_table *sessions, struct str source, struct str session,
+                              struct str uri, bool is_wanted);

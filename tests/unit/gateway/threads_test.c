@@ -22,7 +22,7 @@
 enum { THREADS = 4, ROUNDS = 400 };
 
 struct shared {
-    struct sessions *sessions;
+    struct seen_table *sessions;
     struct accepted_pairs *pairs;
     struct catalog *catalog;
     struct list_cache *list_cache;
@@ -60,7 +60,7 @@ static void use_sessions(struct shared *shared, struct str name, int round)
     sessions_get(shared->sessions, STR("up"), name, &seen);
     accepted_pairs_ago_ms(shared->pairs, STR("up"), name, STR("t"), round);
     if (round % 7 == 0) {
-        sessions_remove(shared->sessions, STR("up"), name);
+        seen_table_forget_session(shared->sessions, STR("up"), name);
         accepted_pairs_remove(shared->pairs, STR("up"), name, STR("t"));
     }
 }
@@ -129,7 +129,7 @@ START_TEST(workers_share_sessions_catalogue_limits_and_configuration)
     list_cache_destroy(shared.list_cache);
     catalog_destroy(shared.catalog);
     accepted_pairs_destroy(shared.pairs);
-    sessions_destroy(shared.sessions);
+    seen_table_destroy(shared.sessions);
     metrics_finish();
 }
 END_TEST

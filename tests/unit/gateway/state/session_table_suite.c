@@ -17,7 +17,7 @@ static struct session_facts facts_of(const char *name)
 
 START_TEST(facts_are_those_of_the_source_and_session)
 {
-    struct sessions *sessions = sessions_create();
+    struct seen_table *sessions = sessions_create();
     struct session_facts one = facts_of("one"), two = facts_of("two"), seen;
     sessions_put(sessions, SOURCE, STR("s"), &one, 100);
     sessions_put(sessions, STR("other"), STR("s"), &two, 100);
@@ -29,25 +29,25 @@ START_TEST(facts_are_those_of_the_source_and_session)
     sessions_put(sessions, SOURCE, STR("s"), &two, 100);
     ck_assert(sessions_get(sessions, SOURCE, STR("s"), &seen));
     ck_assert_str_eq(seen.client.name, "two");
-    sessions_destroy(sessions);
+    seen_table_destroy(sessions);
 }
 END_TEST
 
 START_TEST(an_ended_session_is_not_known)
 {
-    struct sessions *sessions = sessions_create();
+    struct seen_table *sessions = sessions_create();
     struct session_facts facts = facts_of("one");
     sessions_put(sessions, SOURCE, STR("s"), &facts, 100);
-    sessions_remove(sessions, SOURCE, STR("s"));
+    seen_table_forget_session(sessions, SOURCE, STR("s"));
     ck_assert(!sessions_get(sessions, SOURCE, STR("s"), &facts));
-    sessions_remove(sessions, SOURCE, STR("s"));
-    sessions_destroy(sessions);
+    seen_table_forget_session(sessions, SOURCE, STR("s"));
+    seen_table_destroy(sessions);
 }
 END_TEST
 
 START_TEST(past_the_limit_those_not_seen_for_longest_go)
 {
-    struct sessions *sessions = sessions_create();
+    struct seen_table *sessions = sessions_create();
     struct session_facts facts = facts_of("one"), seen;
     char name[32];
     int known = 0;
@@ -62,13 +62,13 @@ START_TEST(past_the_limit_those_not_seen_for_longest_go)
     ck_assert_int_gt(known, 100);
     ck_assert_int_le(known, 216 + 16); /* twice the limit, rounded up in each shard */
     ck_assert(sessions_get(sessions, SOURCE, STR("s4999"), &seen));
-    sessions_destroy(sessions);
+    seen_table_destroy(sessions);
 }
 END_TEST
 
 START_TEST(a_read_session_counts_as_seen)
 {
-    struct sessions *sessions = sessions_create();
+    struct seen_table *sessions = sessions_create();
     struct session_facts facts = facts_of("one"), seen;
     char name[32];
     sessions_put(sessions, SOURCE, STR("polls"), &facts, 100);
@@ -78,7 +78,7 @@ START_TEST(a_read_session_counts_as_seen)
         sessions_put(sessions, SOURCE, str_from(name), &facts, 100);
     }
     ck_assert_str_eq(seen.client.name, "one");
-    sessions_destroy(sessions);
+    seen_table_destroy(sessions);
 }
 END_TEST
 
