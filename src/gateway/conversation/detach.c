@@ -17,13 +17,13 @@
 #include "inbox/inbox.h"
 #include "inbox/repeated_calls.h"
 #include "inbox/task_summary.h"
-#include "invocation_rounds.h"
 #include "question.h"
 #include "relay.h"
 #include "rounds.h"
 #include "server/own.h"
 #include "state/quota.h"
 #include "task_create.h"
+#include "task_inputs.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -415,13 +415,13 @@ static void ask_kept(struct detached_call *detached)
         return;
     asked = detached->rounds->asked;
     buffer_init(&detached->rounds->asked);
-    invocation_rounds_ask(&detached->base, buffer_str(&asked), true);
+    task_inputs_take_round(&detached->base, buffer_str(&asked), true);
 }
 
 static void take_question(struct detached_call *detached, struct str requests)
 {
     if (conversation_where(&detached->base) == CONVERSATION_RUNNING)
-        invocation_rounds_ask(&detached->base, requests, true);
+        task_inputs_take_round(&detached->base, requests, true);
     else /* nobody knows the task yet */
         keep_asked(detached, requests);
 }
@@ -689,11 +689,11 @@ static void take_event_of_detached(void *context, const struct event *event)
     if (event->kind == EVENT_NOTICE)
         pass_notice(detached, event->text);
     else if (event->kind == EVENT_AGAIN)
-        invocation_rounds_send(&detached->base, STR_EMPTY);
+        task_inputs_send(&detached->base, STR_EMPTY);
     else if (event->kind == EVENT_ROUND && is_task)
         take_question(detached, event->text);
     else if (is_lost && is_task)
-        invocation_rounds_lost(&detached->base, event->lost);
+        task_inputs_lost(&detached->base, event->lost);
     else if (event->kind == EVENT_ROUND || is_lost)
         take_result(detached, STR_EMPTY, event->reply);
     else if (event->kind == EVENT_RESULT)
@@ -787,7 +787,7 @@ static void give_up_rounds(struct invocation *invocation, enum jsonrpc_error err
 static const struct invocation_class detached_class = {.kind = CONVERSATION_DETACHED,
                                                        .end = on_detached_stored,
                                                        .destroy = detached_call_destroy,
-                                                       .answered = invocation_rounds_answered,
+                                                       .answered = task_inputs_answered,
                                                        .give_up = give_up_rounds,
                                                        .is_forwarded = rounds_are_forwarded,
                                                        .maker = &detached_maker};

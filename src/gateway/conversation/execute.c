@@ -17,7 +17,6 @@
 #include "decision/task_binding.h"
 #include "inbox/inbox.h"
 #include "invocation.h"
-#include "invocation_rounds.h"
 #include "notices.h"
 #include "rounds.h"
 #include "server/catalogue.h"
@@ -287,7 +286,7 @@ static struct question *pull_question(const struct execution *execution, struct 
 
 static void note_questions(struct execution *execution)
 {
-    invocation_rounds_tell(&execution->base);
+    task_inputs_tell(&execution->base);
     set_silence(execution);
 }
 
@@ -476,6 +475,7 @@ static void back_to_approved(struct execution *execution)
 {
     static const char refused_too_often[] =
         "upstream has refused the credentials of each of three tries";
+    ASSERT(!execution->base.server_task && !execution->base.up.has_asked);
     if (task_refusal_count(execution->base.task) + 1 >= TASK_MOST_TRIES) {
         execution_fail(execution, JSONRPC_UPSTREAM_ERROR, refused_too_often);
         return;
@@ -547,7 +547,7 @@ static void take_questions_of_task(struct invocation *base, struct str requests)
     bool has_changed = requests.length > 0 ? rounds_put(table, id, 1, requests, clock_now_ms())
                                            : rounds_forget(table, id);
     if (has_changed)
-        invocation_rounds_tell(base);
+        task_inputs_tell(base);
     if (has_changed && client_has_session(base))
         task_inputs_ask(base);
 }
@@ -555,9 +555,9 @@ static void take_questions_of_task(struct invocation *base, struct str requests)
 static void execution_take_round(struct invocation *base, struct str requests)
 {
     if (conversation_where(base) != CONVERSATION_FOLLOWING)
-        invocation_rounds_ask(base, requests, client_has_session(base));
+        task_inputs_take_round(base, requests, client_has_session(base));
     else if (answer_gate_denies(base->task))
-        invocation_rounds_lost(base, LOST_TASK_ROUND);
+        task_inputs_lost(base, LOST_TASK_ROUND);
     else
         take_questions_of_task(base, requests);
 }
@@ -565,6 +565,7 @@ static void execution_take_round(struct invocation *base, struct str requests)
 static void follow_task(struct invocation *base, struct str id)
 {
     struct gateway *gateway = base->worker->gateway;
+    ASSERT(!base->server_task);
     base->server_task = memory_copy_str(id);
     if (!conversation_move(base, CONVERSATION_FOLLOWING)) {
         execution_end(execution_from(base));
@@ -605,6 +606,7 @@ static void execution_send(struct execution *execution)
 static void open_session(struct execution *execution)
 {
     struct invocation *base = &execution->base;
+    ASSERT(execution_needs_session(execution));
     if (execution->own_session) {
         headers_finish(&base->headers);
         service_session_begin(&base->headers, base->source);
@@ -663,7 +665,7 @@ static void take_event_of_execution(void *context, const struct event *event)
             take_questions_of_task(base, STR_EMPTY);
         break;
     case EVENT_AGAIN:
-        invocation_rounds_send(base, STR_EMPTY);
+        task_inputs_send(base, STR_EMPTY);
         break;
     case EVENT_OPENED:
         execution_send(execution);
@@ -682,7 +684,7 @@ static void take_event_of_execution(void *context, const struct event *event)
         break;
     case EVENT_LOST:
         if (event->lost > LOST_REPLY)
-            invocation_rounds_lost(base, event->lost);
+            task_inputs_lost(base, event->lost);
         else if (event->lost == LOST_FORGOTTEN && !execution_needs_session(execution))
             run_in_new_session(execution);
         else
@@ -728,7 +730,7 @@ static void send_answers(struct execution *execution, struct str answers)
     else if (conversation_where(&execution->base) == CONVERSATION_FOLLOWING)
         execution->base.up.protocol->answer_round(&execution->base.up, answers);
     else
-        invocation_rounds_send(&execution->base, answers);
+        task_inputs_send(&execution->base, answers);
 }
 
 /* Somebody who says no to a form declines it. There is nothing like that for a model or for
@@ -806,7 +808,7 @@ static void on_client_answered(struct invocation *base)
     *passing = (struct passing){.execution = execution};
     invocation_ref(base);
     bool has_taken = takes_some ? rounds_take_some(questions_of(execution), id, &passing->taken)
-                                : invocation_rounds_take(base, &passing->taken);
+                                : task_inputs_take(base, &passing->taken);
     if (has_taken && answer_gate_applies(base->task)) {
         pass_gate_of_answers(execution, passing);
         return;
@@ -931,6 +933,7 @@ static void run_call(struct execution *execution, struct task *task)
 {
     enum jsonrpc_error error;
     ASSERT(task->state == TASK_EXECUTING);
+    ASSERT(execution->base.up.state == LINK_NEW); /* so nothing of it has been sent */
     invocation_set_task(&execution->base, task);
     bool is_allowed = is_still_allowed(execution, &error);
     if (!conversation_move(&execution->base, CONVERSATION_OPENING)) {
@@ -953,6 +956,8 @@ static void run_call(struct execution *execution, struct task *task)
 static void on_executing(void *context, const struct store_reply *reply)
 {
     struct execution *execution = execution_from(context);
+    ASSERT(conversation_where(&execution->base) == CONVERSATION_COMMITTING ||
+           conversation_where(&execution->base) == CONVERSATION_ENDED);
     if (conversation_where(&execution->base) == CONVERSATION_ENDED)
         ; /* the answer comes too late */
     else if (reply->status == STORE_OK)

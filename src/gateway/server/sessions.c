@@ -13,6 +13,7 @@
 #include "state/quota.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -143,6 +144,8 @@ void opened_session_leave(struct opened_session *session, struct str body, struc
 {
     static const struct exchange_events events = {.reply = on_last_word};
     struct sending sending = opened_session_sending(session);
+    ASSERT(session->is_alone && session->initialized.length > 0);
+    session->listener = NULL;
     exchange_abandon(session->exchange);
     opened_session_close_stream(session);
     loop_timer_stop(&session->patience);
@@ -340,6 +343,8 @@ static char *sessions_key_of(const struct call *call)
 
 void session_pool_give_back(struct opened_session *session)
 {
+    ASSERT_NUMBERS(session->users, >, 0);
+    ASSERT(!session->is_alone || session->users == 1);
     session->users--;
     session->is_alone = false;
     session->listener = NULL;
@@ -545,6 +550,7 @@ static struct session_lease *lease_out(struct call *call, struct opened_session 
                                        call_step next)
 {
     struct session_lease *lease = memory_alloc(sizeof *lease);
+    ASSERT(!session->is_alone && !session->waiting && !session->is_lost);
     *lease = (struct session_lease){.call = call, .session = session, .next = next};
     session->users++;
     session->is_alone = wants_alone(call) || !session->key;
