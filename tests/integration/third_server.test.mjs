@@ -127,8 +127,8 @@ const asked = (client, taskId) =>
   }, 'the question');
 
 /** A modern client with tasks, and a call that somebody has approved; the task once it has ended, as the client sees it. */
-async function approved(t, script, while_ = async () => {}) {
-  const staged = await stage(t, modernUpstream({ tools: TOOLS }), { ...MODERN, rules: [['delete_*', 'approve']], approval: workflow('10m') });
+async function approved(t, script, while_ = async () => {}, [upstream, source] = [modernUpstream({ tools: TOOLS }), { era: 'modern' }]) {
+  const staged = await stage(t, upstream, { source, rules: [['delete_*', 'approve']], approval: workflow('10m') });
   const client = staged.modern({ capabilities: { ...WITH_TASKS, ...FORMS } });
   const { taskId } = await client.create('delete_user', { script });
   await staged.admin.approve(taskId);
@@ -168,4 +168,38 @@ test('an approved call: a round of the call itself, and a cancel while the serve
     await told('cancel');
   });
   assert.equal(cancelled.status, 'cancelled');
+});
+
+const LEGACY = [{ tools: TOOLS }, { era: 'legacy', bridge: 'modern' }];
+
+test('an approved call in a session of its own: questions of the task, one withdrawn, an answer, a cancel', { skip }, async (t) => {
+  const question = (id) => ({ event: 'question', id, request: form });
+  const task = await approved(t, [question('a'), question('b'), { event: 'withdrawn', id: 'b' }, 'told', { event: 'result' }], async ({ client, taskId }) => {
+    const shown = await until(async () => {
+      const asking = await asked(client, taskId);
+      return Object.keys(asking.inputRequests).length === 1 && asking;
+    }, 'the question that is left');
+    await client.update(taskId, { [Object.keys(shown.inputRequests)[0]]: accept({ n: 1 }) });
+  }, LEGACY);
+  assert.deepEqual([task.status, task.result.structuredContent], ['completed', { told: ['answered "a" {"action":"accept","content":{"n":1}}'] }]);
+  const cancelled = await approved(t, [question('a'), 'told'], async ({ client, taskId, told }) => {
+    await asked(client, taskId);
+    await client.cancel(taskId);
+    await told('cancel');
+  }, LEGACY);
+  assert.equal(cancelled.status, 'cancelled');
+});
+
+test("an approved call in its client's own session: its result, and its error", { skip }, async (t) => {
+  const { connect, admin, nothingSent } = await stage(t, { tools: TOOLS }, { source: { era: 'legacy' }, rules: [['delete_*', 'approve']], approval: workflow('10m') });
+  const client = await connect();
+  const outcome = async (script) => {
+    const { taskId } = await client.createTask('delete_user', { script });
+    await admin.approve(taskId);
+    await admin.inState(taskId, 'completed', 'failed');
+    return (await client.send('tasks/result', { taskId })).message;
+  };
+  assert.deepEqual((await outcome([{ event: 'message', text: progress('p', 1) }, { event: 'result', text: content('third') }])).result.content, content('third').content);
+  assert.equal((await outcome([{ event: 'error', text: { code: -32050, message: 'own' } }])).error.message, 'own');
+  nothingSent();
 });

@@ -39,6 +39,7 @@ static const char *const event_names[] = {
     [EVENT_RESULT] = "result",       [EVENT_ERROR] = "error",
     [EVENT_REFUSED] = "refused",     [EVENT_CANCELLED] = "cancelled",
     [EVENT_LOST] = "lost",           [EVENT_MESSAGE] = "message",
+    [EVENT_OPENED] = "opened",
 };
 
 static enum event_kind kind_of(struct str step)
@@ -203,6 +204,25 @@ static void third_attach(struct server_link *link, struct call *call)
     buffer_append(&third->script, json_member(call->envelope.arguments.raw, "script"));
 }
 
+static void on_opened(void *context)
+{
+    struct server_link *link = third_from(context)->link;
+    link->take(link->context, &(struct event){.kind = EVENT_OPENED});
+}
+
+static void third_open(struct server_link *link, bool for_client)
+{
+    struct third *third = third_create(link);
+    (void)for_client;
+    loop_timer_start_with(&third->timer, on_opened, third, 0);
+}
+
+static void third_translate(struct buffer *out, const struct envelope *envelope, struct str id)
+{
+    buffer_append_format(out, "{\"id\":%.*s,\"params\":%.*s}", STR_ARGS(id),
+                         STR_ARGS(envelope->params));
+}
+
 static void third_begin(struct server_link *link)
 {
     struct headers headers;
@@ -210,14 +230,14 @@ static void third_begin(struct server_link *link)
     OWNED_BUFFER(id);
     headers_init(&headers, true);
     if (link->maker) {
-        struct third *third = third_create(link);
+        struct third *third = link->own ? third_from(link->own) : third_create(link);
         link->maker->write(link, &headers, &body, &id);
         buffer_append(&third->script,
                       json_path(buffer_str(&body), "params", "arguments", "script"));
     }
     headers_finish(&headers);
     link->state = LINK_SENT;
-    loop_timer_start(&third_from(link->own)->timer, 0);
+    loop_timer_start_with(&third_from(link->own)->timer, on_step, link->own, 0);
 }
 
 static void third_release(struct server_link *link)
@@ -236,13 +256,15 @@ static void third_release(struct server_link *link)
     link->rounds = 0;
 }
 
-#define THIRD                                                                                      \
+/* Only one of the two eras has sessions. */
+#define THIRD(sessions)                                                                            \
     {                                                                                              \
-        .name = "third", .obtain = third_obtain, .describe = third_describe,                       \
-        .attach = third_attach, .begin = third_begin, .answer = third_answer,                      \
+        .name = "third", .has_sessions = (sessions), .obtain = third_obtain,                       \
+        .describe = third_describe, .attach = third_attach, .open = third_open,                    \
+        .translate = third_translate, .begin = third_begin, .answer = third_answer,                \
         .answer_round = third_answer_round, .pause = third_pause,                                  \
         .expect_answer = third_expect_answer, .set_silence = third_set_silence,                    \
         .cancel = third_cancel, .release = third_release                                           \
     }
-const struct server_protocol server_legacy = THIRD;
-const struct server_protocol server_modern = THIRD;
+const struct server_protocol server_legacy = THIRD(true);
+const struct server_protocol server_modern = THIRD(false);
