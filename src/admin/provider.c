@@ -59,13 +59,6 @@ struct inquiry *inquiry_create(struct provider *provider, struct snapshot *snaps
     return inquiry;
 }
 
-static void free_secret(char *secret)
-{
-    if (secret)
-        explicit_bzero(secret, strlen(secret));
-    free(secret);
-}
-
 static void provider_tell(struct inquiry *inquiry, enum provider_result result)
 {
     const struct issuer_metadata *metadata = inquiry->metadata;
@@ -99,10 +92,10 @@ void inquiry_finish(struct inquiry *inquiry, enum provider_result result)
     issuer_metadata_unref(inquiry->metadata);
     issuer_release(inquiry->issuer);
     snapshot_unref(inquiry->snapshot);
-    free_secret(inquiry->code);
-    free_secret(inquiry->verifier);
-    free_secret(inquiry->token);
-    free_secret(inquiry->access_token);
+    memory_forget_text(inquiry->code);
+    memory_forget_text(inquiry->verifier);
+    memory_forget_text(inquiry->token);
+    memory_forget_text(inquiry->access_token);
     free(inquiry->nonce);
     MAGIC_CLEAR(inquiry);
     free(inquiry);

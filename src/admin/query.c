@@ -69,20 +69,11 @@ void query_cursor(const struct query_place *place, char cursor[QUERY_CURSOR_BYTE
         snprintf(cursor, QUERY_CURSOR_BYTES, CREATION_PREFIX "%" PRIx64, (uint64_t)place->sequence);
 }
 
-static int query_hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 bool query_read_hex(struct str digits, int64_t *number)
 {
     uint64_t read = 0;
     for (size_t i = 0; i < digits.length; i++) {
-        int digit = query_hex_digit(digits.bytes[i]);
+        int digit = str_hex_digit(digits.bytes[i]);
         if (digit < 0 || i == 16)
             return false;
         read = read << 4 | (uint64_t)digit;
@@ -152,8 +143,8 @@ bool query_decode(struct buffer *out, struct str text)
         if (c == '+')
             c = ' ';
         if (c == '%') {
-            int high = i + 2 < text.length ? query_hex_digit(text.bytes[i + 1]) : -1;
-            int low = high >= 0 ? query_hex_digit(text.bytes[i + 2]) : -1;
+            int high = i + 2 < text.length ? str_hex_digit(text.bytes[i + 1]) : -1;
+            int low = high >= 0 ? str_hex_digit(text.bytes[i + 2]) : -1;
             if (low < 0)
                 return false;
             c = (char)(high * 16 + low);

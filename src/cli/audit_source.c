@@ -76,7 +76,7 @@ bool audit_source_find(struct audit_source *source, const struct audit_place *pl
 
 void audit_source_finish(struct audit_source *source)
 {
-    store_place_forget(source->path);
+    memory_forget_text(source->path);
     signature_key_unref(source->key);
 }
 

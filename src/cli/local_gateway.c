@@ -102,9 +102,7 @@ bool local_gateway_find(struct local_gateway *gateway, const char *path)
 
 void local_gateway_finish(struct local_gateway *gateway)
 {
-    if (gateway->token)
-        explicit_bzero(gateway->token, strlen(gateway->token));
-    free(gateway->token);
+    memory_forget_text(gateway->token);
     free(gateway->token_file);
     free(gateway->url);
     *gateway = (struct local_gateway){0};

@@ -49,11 +49,9 @@ struct issuer_client {
 
 static void issuer_client_finish(struct issuer_client *client)
 {
-    if (client->client_secret)
-        explicit_bzero(client->client_secret, strlen(client->client_secret));
     free(client->issuer);
     free(client->client_id);
-    free(client->client_secret);
+    memory_forget_text(client->client_secret);
     free(client->scope);
     free(client->authorization);
     free(client->token);
@@ -121,11 +119,8 @@ static CURL *issuer_client_start(const char *url, struct error *error)
 
 static void append_encoded(struct buffer *out, const char *value)
 {
-    for (const char *c = value; *c; c++) {
-        bool is_plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
-                        (*c >= '0' && *c <= '9') || strchr("-._~", *c);
-        buffer_append_format(out, is_plain ? "%c" : "%%%02X", (unsigned char)*c);
-    }
+    OWNED char *encoded = admin_client_encode(NULL, value);
+    buffer_append_text(out, encoded);
 }
 
 /* Appends "name=value", percent-encoded, behind a "&" where there is something already. */
@@ -329,15 +324,6 @@ static void send_page(int connection, const char *status, const char *text)
     }
 }
 
-static int loopback_hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* The decoded parameter, which the caller frees; "" when it is not there. */
 static char *loopback_read_parameter(struct str query, const char *name)
 {
@@ -353,10 +339,9 @@ static char *loopback_read_parameter(struct str query, const char *name)
             char c = raw.bytes[i];
             if (c == '+')
                 c = ' ';
-            if (c == '%' && i + 2 < raw.length && loopback_hex_digit(raw.bytes[i + 1]) >= 0 &&
-                loopback_hex_digit(raw.bytes[i + 2]) >= 0) {
-                c = (char)(loopback_hex_digit(raw.bytes[i + 1]) * 16 +
-                           loopback_hex_digit(raw.bytes[i + 2]));
+            if (c == '%' && i + 2 < raw.length && str_hex_digit(raw.bytes[i + 1]) >= 0 &&
+                str_hex_digit(raw.bytes[i + 2]) >= 0) {
+                c = (char)(str_hex_digit(raw.bytes[i + 1]) * 16 + str_hex_digit(raw.bytes[i + 2]));
                 i += 2;
             }
             buffer_append_char(&value, c);

@@ -668,7 +668,7 @@ static bool read_store(const struct config *config, const struct choice *choice,
     char *place = choice->store ? store_place_given("store", choice->store, "--store '{env: NAME}'")
                                 : store_place_of_configuration(config);
     bool read = place && recorded_calls_read_store(place, calls);
-    store_place_forget(place);
+    memory_forget_text(place);
     return read;
 }
 

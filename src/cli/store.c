@@ -90,7 +90,7 @@ static int run_migrate(int argc, char **argv)
         return CLI_USAGE;
     const struct store_site site = store_place_site(place);
     int code = prints ? print_migration(&site, grant_to) : store_migrate_site(&site, grant_to);
-    store_place_forget(place);
+    memory_forget_text(place);
     return code;
 }
 
@@ -122,7 +122,7 @@ static int run_accept_timeline(int argc, char **argv)
     if (code == CLI_DONE)
         puts(was_held ? "Accepted. The replicas go on within 5 seconds."
                       : "There was nothing to accept.");
-    store_place_forget(place);
+    memory_forget_text(place);
     return code;
 }
 
@@ -191,8 +191,8 @@ static int run_copy(int argc, char **argv)
         options_complain("%s cannot be read: %s", source, strerror(errno));
     else if (source && target)
         code = store_copy_site(source, target);
-    store_place_forget(source);
-    store_place_forget(target);
+    memory_forget_text(source);
+    memory_forget_text(target);
     return code;
 }
 

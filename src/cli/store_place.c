@@ -94,10 +94,3 @@ char *store_place_of_configuration(const struct config *config)
     return config->store_path_is_default ? find_default(config->store_path)
                                          : memory_copy_text(config->store_path);
 }
-
-void store_place_forget(char *place)
-{
-    if (place)
-        explicit_bzero(place, strlen(place));
-    free(place);
-}

@@ -21,6 +21,3 @@ char *store_place_without_configuration(const char *path);
 /* The place that a configuration names. If it names nothing: the gateway's default folder, or the
  * folder in which it was started. NULL after a word on stderr. */
 char *store_place_of_configuration(const struct config *config);
-
-/* NULL is allowed. */
-void store_place_forget(char *place);

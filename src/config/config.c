@@ -161,7 +161,7 @@ static void finish_pairs(struct config_pair *pairs, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         free(pairs[i].name);
-        config_forget_text(pairs[i].value);
+        memory_forget_text(pairs[i].value);
     }
     free(pairs);
 }
@@ -172,8 +172,8 @@ static void finish_items(struct config *config)
     for (size_t i = 0; i < config->source_count; i++) {
         struct config_source *source = &config->sources[i];
         for (size_t k = 0; k < source->header_count; k++)
-            config_forget_text(source->headers[k].value);
-        config_forget_text(source->auth.exchange.client_secret);
+            memory_forget_text(source->headers[k].value);
+        memory_forget_text(source->auth.exchange.client_secret);
         tls_client_unref(source->tls);
     }
     for (size_t i = 0; i < config->workflow_count; i++) {
@@ -182,8 +182,8 @@ static void finish_items(struct config *config)
     }
     for (size_t i = 0; i < config->notify_count; i++) {
         struct config_notify *notify = &config->notify[i];
-        config_forget_text(notify->secret);
-        config_forget_text(notify->signing_secret);
+        memory_forget_text(notify->secret);
+        memory_forget_text(notify->signing_secret);
         config_forget_texts(&notify->destination_of);
         tls_client_unref(notify->tls);
     }
@@ -209,7 +209,7 @@ static void config_finish(struct config_holder *holder)
     free(config->slack.approve_reaction);
     free(config->slack.reject_reaction);
     free(config->slack.channel);
-    config_forget_text(config->oidc.client_secret);
+    memory_forget_text(config->oidc.client_secret);
     free(config->methods_allow_at);
     tls_server_unref(config->proxy_tls.server);
     tls_server_unref(config->admin_tls.server);
@@ -219,8 +219,8 @@ static void config_finish(struct config_holder *holder)
     finish_pairs(config->telemetry.resource, config->telemetry.resource_count);
     tls_client_unref(config->telemetry.tls);
     free(config->path);
-    config_forget_text(config->store_url);
-    config_forget_text(config->replica.key);
+    memory_forget_text(config->store_url);
+    memory_forget_text(config->replica.key);
     free(config->admin_bind);
     free(holder);
 }

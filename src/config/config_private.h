@@ -31,8 +31,7 @@ int64_t config_memory_limit(const struct config *config);
 /* Compiles the data for lookups; called once, after validation. */
 void config_compile(struct config *config);
 
-/* Frees a text, or texts, and leaves nothing of them in memory: any may hold a secret. */
-void config_forget_text(char *text);
+/* Any may be a secret. */
 void config_forget_texts(struct config_strings *texts);
 /* Frees what read_document() has stored in the mapping `target` of this pattern, and in those below
  * it. */

@@ -449,17 +449,10 @@ void read_document(const struct report *report, const struct node *root, struct 
 
 /* ---- the end of the values ---- */
 
-void config_forget_text(char *text)
-{
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-}
-
 void config_forget_texts(struct config_strings *texts)
 {
     for (size_t i = 0; i < texts->count; i++)
-        config_forget_text(texts->items[i]);
+        memory_forget_text(texts->items[i]);
     free(texts->items);
 }
 
@@ -490,7 +483,7 @@ void read_forget(const char *pattern, void *target)
         } else if (key->type == KEY_LIST || key->type == KEY_NAMED) {
             forget_items(key, target);
         } else if (key->type == KEY_TEXT && key->size) {
-            config_forget_text(*(char **)at(target, key->offset));
+            memory_forget_text(*(char **)at(target, key->offset));
         } else if ((key->type == KEY_TEXTS || key->type == KEY_TEXT_OR_TEXTS) && key->size) {
             config_forget_texts(at(target, key->offset));
         }

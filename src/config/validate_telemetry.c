@@ -91,21 +91,13 @@ static bool otel_is_off(const struct draft *draft)
 
 /* ---- lists ---- */
 
-static int validate_telemetry_digit_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static void validate_telemetry_decode(struct str text, struct buffer *out)
 {
     while (text.length > 0) {
         size_t taken = 1;
         char c = text.bytes[0];
-        int high = c == '%' && text.length > 2 ? validate_telemetry_digit_of(text.bytes[1]) : -1;
-        int low = high >= 0 ? validate_telemetry_digit_of(text.bytes[2]) : -1;
+        int high = c == '%' && text.length > 2 ? str_hex_digit(text.bytes[1]) : -1;
+        int low = high >= 0 ? str_hex_digit(text.bytes[2]) : -1;
         if (low >= 0) {
             c = (char)(unsigned char)(high * 16 + low);
             taken = 3;

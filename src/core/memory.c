@@ -68,6 +68,13 @@ char *memory_copy_str(struct str s)
     return copy;
 }
 
+void memory_forget_text(char *text)
+{
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
+
 char *memory_format(const char *format, ...)
 {
     char *text = NULL;

@@ -13,21 +13,12 @@
 
 /* ---- keys ---- */
 
-static int state_seal_hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool state_seal_read_key(unsigned char key[STATE_KEY_BYTES], struct str hex)
 {
     if (hex.length != (size_t)2 * STATE_KEY_BYTES)
         return false;
     for (size_t i = 0; i < STATE_KEY_BYTES; i++) {
-        int high = state_seal_hex_value(hex.bytes[2 * i]),
-            low = state_seal_hex_value(hex.bytes[2 * i + 1]);
+        int high = str_hex_digit(hex.bytes[2 * i]), low = str_hex_digit(hex.bytes[2 * i + 1]);
         if (high < 0 || low < 0)
             return false;
         key[i] = (unsigned char)(high << 4 | low);

@@ -133,6 +133,14 @@ static char *str_copy(char *out, const char *end, struct str s)
     return out + length;
 }
 
+int str_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    char lower = (char)(c | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
 void str_join(char *out, size_t size, struct str first, struct str second)
 {
     const char *end = out + size - 1;

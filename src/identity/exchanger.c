@@ -132,11 +132,9 @@ void exchanger_unref(struct exchanger *exchanger)
     ASSERT_NUMBERS(exchanger->under_way, ==, 0); /* a trade under way has a reference */
     map_destroy(exchanger->trades, trade_free);
     pthread_mutex_destroy(&exchanger->lock);
-    if (exchanger->client_secret)
-        explicit_bzero(exchanger->client_secret, strlen(exchanger->client_secret));
     free(exchanger->token_url);
     free(exchanger->client_id);
-    free(exchanger->client_secret);
+    memory_forget_text(exchanger->client_secret);
     free(exchanger->audience);
     free(exchanger->scope);
     MAGIC_CLEAR(exchanger);

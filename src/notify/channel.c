@@ -433,17 +433,10 @@ bool channel_write(struct channel_letter *letter, const struct store_delivery *d
     return true;
 }
 
-static void channel_wipe(char *text)
-{
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-}
-
 void channel_letter_finish(struct channel_letter *letter)
 {
-    channel_wipe(letter->url);
-    channel_wipe(letter->authorization);
+    memory_forget_text(letter->url);
+    memory_forget_text(letter->authorization);
     if (letter->body.bytes)
         explicit_bzero(letter->body.bytes, letter->body.length);
     buffer_finish(&letter->body);

@@ -213,13 +213,6 @@ static bool smtp_start_thread(struct smtp_call *call)
 
 /* ---- on the loop ---- */
 
-static void smtp_wipe(char *text)
-{
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-}
-
 static void smtp_destroy(struct smtp_call *call)
 {
     ASSERT(!call->has_thread); /* which would still use it */
@@ -229,7 +222,7 @@ static void smtp_destroy(struct smtp_call *call)
     free(call->url);
     free(call->from);
     free(call->user);
-    smtp_wipe(call->password);
+    memory_forget_text(call->password);
     for (size_t i = 0; i < call->to_count; i++)
         free(call->to[i]);
     free(call->to);

@@ -20,15 +20,6 @@ static bool is_unreserved(unsigned char c)
     return uri_is_letter(c) || uri_is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-/* The value of a hexadecimal digit; 16 for anything else. */
-static unsigned uri_hex_value(unsigned char c)
-{
-    if (uri_is_digit(c))
-        return c - (unsigned)'0';
-    unsigned lower = c | 0x20u;
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : 16;
-}
-
 static void uri_append_lower(struct buffer *out, size_t from)
 {
     for (size_t i = from; i < out->length; i++) {
@@ -46,12 +37,12 @@ static void append_escapes(struct buffer *out, struct str text)
 {
     static const char digits[] = "0123456789ABCDEF";
     for (size_t i = 0; i < text.length; i++) {
-        unsigned high = 16, low = 16;
+        int high = -1, low = -1;
         if (text.bytes[i] == '%' && text.length - i > 2) {
-            high = uri_hex_value((unsigned char)text.bytes[i + 1]);
-            low = uri_hex_value((unsigned char)text.bytes[i + 2]);
+            high = str_hex_digit(text.bytes[i + 1]);
+            low = str_hex_digit(text.bytes[i + 2]);
         }
-        if (high > 15 || low > 15) {
+        if (high < 0 || low < 0) {
             /* A stray "%" must not make an escape with decoded text after it. */
             buffer_append(out, text.bytes[i] == '%' ? STR("%25") : str_slice(text.bytes + i, 1));
             continue;

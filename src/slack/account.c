@@ -73,8 +73,7 @@ void account_free(struct slack_account *account)
     fetch_cancel(account->fetch);
     list_remove(&account->node);
     account_clear_messages(account);
-    explicit_bzero(account->token, strlen(account->token));
-    free(account->token);
+    memory_forget_text(account->token);
     free(account->url);
     free(account->team);
     free(account->app);

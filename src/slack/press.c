@@ -51,21 +51,13 @@ bool slack_press_is_signed(struct str secret, struct str timestamp, struct str s
 
 /* ---- the form ---- */
 
-static int hex_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    char lower = (char)(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 static bool press_decode(struct str text, struct buffer *out)
 {
     for (size_t i = 0; i < text.length; i++) {
         char c = text.bytes[i];
         if (c == '%') {
-            int high = i + 2 < text.length ? hex_of(text.bytes[i + 1]) : -1;
-            int low = high >= 0 ? hex_of(text.bytes[i + 2]) : -1;
+            int high = i + 2 < text.length ? str_hex_digit(text.bytes[i + 1]) : -1;
+            int low = high >= 0 ? str_hex_digit(text.bytes[i + 2]) : -1;
             if (low < 0)
                 return false;
             c = (char)(high * 16 + low);

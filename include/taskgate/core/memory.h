@@ -18,5 +18,7 @@ void *memory_grow_array(void *array, size_t count, size_t size);
 /* NUL-terminated copies, the caller frees. memory_copy_text(NULL) is NULL. */
 char *memory_copy_text(const char *text);
 char *memory_copy_str(struct str s);
+/* Frees a text that may be a secret, and leaves nothing of it in memory. NULL is allowed. */
+void memory_forget_text(char *text);
 /* Formatted text, the caller frees. */
 char *memory_format(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -62,6 +62,8 @@ bool str_to_u64(struct str s, uint64_t *value);
 #define STR_U64_BYTES 20
 /* The decimal digits, in `digits`. */
 struct str str_from_u64(uint64_t value, char digits[STR_U64_BYTES]);
+/* The value of a hexadecimal digit; -1: it is none. */
+int str_hex_digit(char c);
 /* Two texts in the `size` bytes at `out`, ended by a zero; what has no room is cut off. */
 void str_join(char *out, size_t size, struct str first, struct str second);
 bool str_is_utf8(struct str s);

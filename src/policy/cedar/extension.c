@@ -276,15 +276,6 @@ static bool parse_v4(struct str text, unsigned char bytes[16])
     return text.length == 0;
 }
 
-static int extension_hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Reads up to `most` groups of one to four hexadecimal digits, joined by ":". The text
  * after the last good group stays in `text`. */
 static int extension_read_groups(struct str *text, int most, unsigned groups[GROUPS])
@@ -296,9 +287,9 @@ static int extension_read_groups(struct str *text, int most, unsigned groups[GRO
             break;
         unsigned group = 0;
         size_t digits = 0;
-        for (; digits < 4 && digits < rest.length && extension_hex_digit(rest.bytes[digits]) >= 0;
+        for (; digits < 4 && digits < rest.length && str_hex_digit(rest.bytes[digits]) >= 0;
              digits++)
-            group = group * 16 + (unsigned)extension_hex_digit(rest.bytes[digits]);
+            group = group * 16 + (unsigned)str_hex_digit(rest.bytes[digits]);
         if (digits == 0)
             break;
         groups[count++] = group;

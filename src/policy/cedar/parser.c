@@ -190,21 +190,12 @@ struct character {
     bool star; /* written as \* */
 };
 
-static int parser_hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* `*position` is after "\x". */
 static const char *parser_read_byte(struct str text, size_t *position, uint32_t *code)
 {
     *code = 0;
     for (int i = 0; i < 2; i++) {
-        int digit = *position < text.length ? parser_hex_digit(text.bytes[*position]) : -1;
+        int digit = *position < text.length ? str_hex_digit(text.bytes[*position]) : -1;
         if (digit < 0)
             return "\\x needs two hexadecimal digits";
         *code = *code * 16 + (uint32_t)digit;
@@ -221,7 +212,7 @@ static const char *read_code_point(struct str text, size_t *position, uint32_t *
     int digits = 0;
     *code = 0;
     for (++*position; *position < text.length && text.bytes[*position] != '}'; ++*position) {
-        int digit = parser_hex_digit(text.bytes[*position]);
+        int digit = str_hex_digit(text.bytes[*position]);
         if (digit < 0 && (text.bytes[*position] != '_' || digits == 0))
             return "\\u{…} takes hexadecimal digits";
         if (digit >= 0 && ++digits <= 6)

@@ -67,9 +67,7 @@ void place_destroy(struct place *place)
         return;
     free(place->url);
     free(place->title);
-    if (place->password)
-        explicit_bzero(place->password, strlen(place->password));
-    free(place->password);
+    memory_forget_text(place->password);
     free(place->program);
     free(place);
 }
