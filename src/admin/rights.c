@@ -2,6 +2,7 @@
 #include "rights.h"
 
 #include "operator.h"
+#include "taskgate/core/assert.h"
 
 /* In the order of the table's columns. */
 static const struct {
@@ -31,6 +32,7 @@ static const enum right rights[][ROLE_COUNT] = {
 enum right rights_of(const struct operator_identity *who, enum route_id route)
 {
     enum right right = RIGHT_NONE;
+    ASSERT_NUMBERS(route, <, sizeof rights / sizeof *rights);
     for (size_t i = 0; i < ROLE_COUNT; i++) {
         if ((who->roles & (unsigned)roles[i].role) != 0 && rights[route][i] > right)
             right = rights[route][i];

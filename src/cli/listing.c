@@ -2,6 +2,7 @@
 #include "listing.h"
 
 #include "taskgate/cli/cli.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/json/visible.h"
@@ -12,6 +13,7 @@
 int listing_print(struct str answer, bool json, listing_append append)
 {
     OWNED_BUFFER(text);
+    ASSERT(json || append);
     if (json) {
         visible_append_json(&text, answer);
         buffer_append_char(&text, '\n');

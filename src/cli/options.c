@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "taskgate/cli/cli.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/str.h"
 
 #include "distance.h"
@@ -205,6 +206,7 @@ enum options_outcome options_read(const struct command *command, int argc, char 
             options_complain("unexpected argument %s; usage: %s", argv[i], command->usage);
             return OPTIONS_WRONG;
         } else {
+            ASSERT_NUMBERS(count, <, command->operands_max);
             operands[count++] = argv[i];
         }
     }

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
@@ -144,6 +145,7 @@ static size_t width_of_terminal(void)
 
 void table_init(struct table *table, size_t columns, const char *const *headings)
 {
+    ASSERT_NUMBERS(columns, <=, TABLE_COLUMNS_MAX);
     *table = (struct table){.columns = columns, .room = width_of_terminal()};
     for (size_t i = 0; i < columns; i++)
         table_add(table, str_from(headings[i]));

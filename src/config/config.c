@@ -259,6 +259,7 @@ void config_add_failed_file(struct config_problems *problems, const char *path,
 void config_compile(struct config *config)
 {
     struct config_holder *holder = config_holder_of(config);
+    ASSERT(!holder->client_globs); /* once */
     holder->client_globs = memory_alloc_array(config->client_count, sizeof(struct glob *));
     holder->client_glob_count = config->client_count;
     for (size_t i = 0; i < config->client_count; i++)

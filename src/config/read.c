@@ -40,6 +40,7 @@ static void scalar_store_number(const struct key *key, void *target, int64_t val
 static bool check_range(const struct key *key, int64_t value, struct error *error)
 {
     char low[64], high[64];
+    ASSERT_NUMBERS(key->minimum, <=, key->maximum);
     if (value >= key->minimum && value <= key->maximum)
         return true;
     if (key->type == KEY_DURATION) {
@@ -104,6 +105,7 @@ static bool scalar_store(const struct key *key, struct str text, void *target, s
         return false;
     if (key->size) {
         char *copy = memory_copy_str(text);
+        ASSERT_NUMBERS(key->size, ==, sizeof copy);
         memcpy(at(target, key->offset), &copy, sizeof copy);
     }
     return true;
@@ -241,6 +243,7 @@ static void read_texts(const struct entry *entry, void *target)
         }
     }
     if (entry->key->size) {
+        ASSERT_NUMBERS(entry->key->size, ==, sizeof strings);
         memcpy(at(target, entry->key->offset), &strings, sizeof strings);
         return;
     }
@@ -303,6 +306,7 @@ static void read_items(const struct entry *entry, void *target)
         refuse_kind(entry, node);
         return;
     }
+    ASSERT_NUMBERS(key->item, >, 0);
     char *items = memory_alloc_array(node->count, key->item);
     OWNED char *pattern = key_pattern(key);
     memcpy(at(target, key->offset), &items, sizeof items);

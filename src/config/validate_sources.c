@@ -6,6 +6,7 @@
 
 #include "checks.h"
 #include "config_private.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "validate.h"
@@ -36,6 +37,7 @@ char *validate_secret(const struct draft *draft, const struct node *variable, co
 void view_report(const struct view *view, const struct node *node, bool is_warning, const char *key,
                  const char *hint, const char *format, ...)
 {
+    ASSERT(view->path && view->node);
     OWNED char *path = memory_format("%s.%s", view->path, key);
     va_list arguments;
     if (!node)

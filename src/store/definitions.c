@@ -452,9 +452,7 @@ void store_definition_list(struct store *store, const struct store_definition_qu
 
 void store_definition_get(struct store *store, struct str id, struct store_call call)
 {
-    struct operation *operation = operation_create(&operation_definition_get, call);
-    operation->id = operation_keep(operation, id);
-    store_queue(store, operation);
+    store_queue_get(store, &operation_definition_get, id, call);
 }
 
 void store_definition_accept(struct store *store, struct str id, struct str digest,

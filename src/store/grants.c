@@ -396,11 +396,6 @@ static bool grants_load(struct batch *batch, struct operation *operation)
     return done;
 }
 
-static bool run_grants_get(struct batch *batch, struct operation *operation)
-{
-    return grants_load(batch, operation);
-}
-
 static bool run_revoke(struct batch *batch, struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
@@ -431,7 +426,7 @@ static const struct operation_kind operation_grants_configure = {
     "grants configure", true, run_grants_configure, grants_finish};
 static const struct operation_kind operation_grant_list = {"grant list", true, run_grants_list,
                                                            NULL};
-static const struct operation_kind operation_grant_get = {"grant get", false, run_grants_get, NULL};
+static const struct operation_kind operation_grant_get = {"grant get", false, grants_load, NULL};
 static const struct operation_kind operation_grant_revoke = {"grant revoke", true, run_revoke,
                                                              NULL};
 

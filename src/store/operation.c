@@ -92,7 +92,7 @@ void operation_end_page(struct operation *operation, struct record_list *list, s
         list->count > 0 ? *(int64_t *)(void *)(items + (list->count - 1) * list->record->bytes) : 0;
 }
 
-void operation_destroy(struct operation *operation)
+static void operation_destroy(struct operation *operation)
 {
     if (!operation)
         return;

@@ -164,7 +164,6 @@ extern const struct operation_kind operation_task_create, operation_sweep, opera
     operation_join, operation_heartbeat, operation_catch_up, operation_leave;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
-void operation_destroy(struct operation *operation);
 /* Empties the reply, for an answer that takes its place. */
 void operation_clear_reply(struct operation *operation);
 /* `list` has a page of rows, or one more: then has_more is set, and that row goes. */

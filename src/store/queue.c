@@ -69,6 +69,7 @@ void store_refuse_queued(struct store *store)
 void store_queue_page(struct store *store, const struct operation_kind *kind, bool in_force_only,
                       int64_t before_sequence, size_t limit, struct store_call call)
 {
+    ASSERT_NUMBERS(limit, >, 0);
     struct operation *operation = operation_create(kind, call);
     operation->page.in_force_only = in_force_only;
     operation->page.from = before_sequence;

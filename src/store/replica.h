@@ -89,9 +89,6 @@ bool replica_end_unknown(struct batch *batch, const char *id);
  * its claim `claim`. */
 bool replica_is_late(struct batch *batch, const struct task *task, size_t claim, bool *is_late);
 
-/* Ends what the process has claimed and the database does not know of any more. */
-bool replica_end_forgotten_claims(struct batch *batch);
-
 /* Adds the changes that others have committed to the batch's events, in a transaction that has
  * just begun. Notices when changes are missing that were read before. */
 bool replica_catch_up(struct batch *batch);

@@ -61,7 +61,8 @@ static bool end_forgotten(struct batch *batch, const char *id)
     return may_run ? replica_end_unknown(batch, id) : result != ROW_FAILED;
 }
 
-bool replica_end_forgotten_claims(struct batch *batch)
+/* Ends what the process has claimed and the database does not know of any more. */
+static bool replica_end_forgotten_claims(struct batch *batch)
 {
     const struct claims *claims = &batch->replica->claims;
     size_t count = claims->count < CLAIMS_KEPT ? claims->count : CLAIMS_KEPT;

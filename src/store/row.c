@@ -15,6 +15,7 @@ static const struct store_backend *backend_of(struct database *database)
 bool rows_write(struct database *database, enum statement which, const struct value *values,
                 size_t count)
 {
+    ASSERT_NUMBERS(count, <=, VALUES_MAX);
     return backend_of(database)->write(database, which, values, count);
 }
 
@@ -28,6 +29,7 @@ bool rows_insert(struct database *database, enum statement which, const struct r
 bool rows_purge(struct database *database, enum statement which, const struct value *values,
                 size_t count, int64_t *purged)
 {
+    ASSERT_NUMBERS(count, <=, VALUES_MAX);
     return backend_of(database)->change(database, which, values, count, purged);
 }
 
@@ -43,6 +45,7 @@ enum row_result rows_change(struct database *database, enum statement which,
 bool rows_read(struct database *database, enum statement which, const struct value *values,
                size_t count, row_visitor *visit, void *context)
 {
+    ASSERT_NUMBERS(count, <=, VALUES_MAX);
     return backend_of(database)->read(database, which, values, count, visit, context);
 }
 
@@ -53,6 +56,7 @@ struct listing {
 bool rows_read_text(struct database *database, const char *sql, const struct value *values,
                     size_t count, row_visitor *visit, void *context)
 {
+    ASSERT_NUMBERS(count, <=, VALUES_MAX);
     return backend_of(database)->read_text(database, sql, values, count, visit, context);
 }
 

@@ -70,7 +70,8 @@ const struct dialect postgres_dialect = {"taskgate_", '$', own, dialect_words};
 
 /* ---- failures ---- */
 
-bool connection_fail(struct database *database, const PGresult *result, const char *what)
+/* Keeps what the server or libpq has said. Returns false. */
+static bool connection_fail(struct database *database, const PGresult *result, const char *what)
 {
     const char *message = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
     const char *code = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
@@ -151,7 +152,9 @@ static bool wait_for_answer(struct database *database)
     return true;
 }
 
-PGresult *connection_next(struct database *database)
+/* The next result of libpq; waits for it, with a limit of time. NULL: no connection any more, or
+ * the end of a result. */
+static PGresult *connection_next(struct database *database)
 {
     if (!database->handle || !wait_for_answer(database))
         return NULL;

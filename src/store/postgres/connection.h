@@ -135,11 +135,6 @@ bool connection_script(struct database *database, const char *sql);
 
 /* ---- the connection itself ---- */
 
-/* The next result of libpq; waits for it, with a limit of time. NULL: no connection any more, or
- * the end of a result. */
-PGresult *connection_next(struct database *database);
-/* Keeps what the server or libpq has said. Returns false. */
-bool connection_fail(struct database *database, const PGresult *result, const char *what);
 /* Whether the last failure is that the role may not do this. */
 bool connection_lacks_right(const struct database *database);
 /* The connection cannot be used any more. Returns false. */

@@ -378,14 +378,6 @@ void database_bind_bytes(sqlite3_stmt *statement, int index, struct str bytes)
                                     SQLITE_STATIC));
 }
 
-void database_bind_time(sqlite3_stmt *statement, int index, int64_t time_ms)
-{
-    if (time_ms == INT64_MAX)
-        sqlite3_bind_null(statement, index);
-    else
-        sqlite3_bind_int64(statement, index, time_ms);
-}
-
 struct str database_column_bytes(sqlite3_stmt *statement, int column)
 {
     const char *bytes = sqlite3_column_blob(statement, column);
@@ -393,9 +385,4 @@ struct str database_column_bytes(sqlite3_stmt *statement, int column)
     if (!bytes && length > 0)
         memory_exhausted(); /* a task without its owner or its arguments would be another one */
     return str_slice(bytes, length);
-}
-
-char *database_take_text(sqlite3_stmt *statement, int column)
-{
-    return memory_copy_str(database_column_bytes(statement, column));
 }

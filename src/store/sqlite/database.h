@@ -88,9 +88,5 @@ void database_bind_str(sqlite3_stmt *statement, int index, struct str text);
 void database_bind_text(sqlite3_stmt *statement, int index, const char *text);
 /* Bytes that may hold anything. */
 void database_bind_bytes(sqlite3_stmt *statement, int index, struct str bytes);
-/* INT64_MAX means never and becomes NULL. */
-void database_bind_time(sqlite3_stmt *statement, int index, int64_t time_ms);
-/* The caller frees. */
-char *database_take_text(sqlite3_stmt *statement, int column);
 /* A view, valid until the next step. */
 struct str database_column_bytes(sqlite3_stmt *statement, int column);
