@@ -32,3 +32,14 @@ void sessions_begin(struct admin *admin, const struct config *config, const char
                     void *context);
 /* Ends it, with its open streams and waits. */
 void sessions_end(struct admin *admin, struct str cookie, session_stored callback, void *context);
+
+/*
+ * A text that only the holder of a secret can read again: AES-256-GCM under a key that is derived
+ * from the secret. The sealed text alone, such as that in a copy of the store, tells nothing.
+ */
+/* `secret` has 256 random bits or more, and its digest may be known. The sealed text is
+ * hexadecimal; the caller frees it. */
+char *seal_close(struct str secret, struct str text);
+/* The text, which the caller overwrites and frees; NULL when it was sealed with another secret, or
+ * was changed. */
+char *seal_open(struct str secret, struct str sealed);

@@ -2,7 +2,6 @@
  * endpoint. */
 #include "tasks_result.h"
 #include "tasks_show.h"
-#include "tasks_table.h"
 
 #include <ctype.h>
 #include <errno.h>

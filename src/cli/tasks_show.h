@@ -18,3 +18,12 @@ void tasks_append_change(struct buffer *out, struct str task);
 /* `unverified "NAME"`, of a task or grant (notify/shown.h). */
 void tasks_append_asker(struct buffer *out, struct str task);
 void tasks_append_member(struct buffer *out, struct str task, const char *name);
+
+/* Tasks as a table. On a terminal the ids are cut to what tells them apart. */
+struct tasks_table {
+    const struct str *tasks; /* JSON objects */
+    size_t count;
+    int64_t now_ms;
+    bool for_terminal;
+};
+void tasks_append_table(struct buffer *out, const struct tasks_table *tasks);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "seal.h"
+#include "sessions.h"
 
 #define SECRET "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdee"

@@ -8,7 +8,6 @@
 #include "taskgate/json/visible.h"
 
 #include "tasks_show.h"
-#include "tasks_table.h"
 #include "terminal.h"
 
 static void expect_text(struct buffer *actual, const char *wanted)

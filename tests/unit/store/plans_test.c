@@ -8,7 +8,7 @@
 #include "database.h"
 #include "harness.h"
 #include "plans.h"
-#include "tally.h"
+#include "task_operations.h"
 #include "taskgate/core/memory.h"
 
 static struct scratch scratch;
