@@ -384,12 +384,12 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     list_init(&worker->exchanges_reading);
     list_init(&worker->parked_sessions);
     list_init(&worker->opened_sessions);
-    list_init(&worker->waiting_legs);
-    list_init(&worker->conversations);
     list_init(&worker->streams);
     list_init(&worker->listens);
     list_init(&worker->handovers);
     replica_news_worker_init(worker);
+    worker->legs = map_create();
+    worker->conversations = map_create();
     worker->waiters = map_create();
     worker->answers = map_create();
     worker->executions = map_create();
@@ -446,6 +446,8 @@ void gateway_worker_destroy(struct gateway_worker *worker)
     map_destroy(worker->detached_tasks, NULL);
     map_destroy(worker->executions, NULL);
     map_destroy(worker->waiters, NULL);
+    map_destroy(worker->conversations, NULL);
+    map_destroy(worker->legs, NULL);
     map_destroy(worker->answers, NULL);
     upstream_client_destroy(worker->client);
     MAGIC_CLEAR(worker);

@@ -117,8 +117,8 @@ struct gateway_worker {
     struct list parked_sessions;   /* the gateway's own that servers refuse to end */
     size_t parked_session_count;   /* (server/own.c) */
     struct list opened_sessions;   /* struct opened_session.node: for modern clients */
-    struct list waiting_legs;      /* struct leg.node: such clients that wait */
-    struct list conversations;     /* struct conversation.node: their requests at servers */
+    struct map *legs;              /* id -> struct leg: such clients that wait */
+    struct map *conversations;     /* handle -> struct conversation: their requests at servers */
     struct list streams;           /* struct legacy_stream.node: open GET streams */
     struct list listens;           /* struct listening.node: each subscriptions/listen */
     struct list handovers;         /* struct subscription.handed_over (client/legacy_stream.c) */

@@ -26,23 +26,24 @@
 #define LOST "This conversation was lost; the tool may have run in part"
 
 struct leg {
-    struct list node; /* in worker.waiting_legs */
     struct call_part part;
     struct call *call;
     const struct looks *looks;
     int64_t silence_ms;
-    char id[RANDOM_UUID_BYTES];
-    bool is_done;  /* the answer is there, or the next leg will have it */
-    bool is_again; /* it was sent again */
+    char id[RANDOM_UUID_BYTES]; /* in worker.legs */
+    char handle[TASK_ID_BYTES]; /* of its conversation */
+    bool is_done;               /* the answer is there, or the next leg will have it */
+    bool is_again;              /* it was sent again */
 };
 
 static void leg_drop(struct call *call, void *object)
 {
     struct leg *leg = object;
-    list_remove(&leg->node);
+    void *known = map_remove(call->worker->legs, str_from(leg->id));
+    ASSERT(known == leg);
     call->upstream_session = NULL;
     if (!leg->is_done)
-        conversation_leg_gone(call->worker, leg->id);
+        conversation_leg_gone(call->worker, leg->handle, leg->id);
     free(leg);
 }
 
@@ -60,23 +61,13 @@ static struct leg *leg_begin(struct call *call, const struct looks *looks, int64
     leg->looks = looks;
     leg->silence_ms = silence_ms;
     random_uuid(leg->id);
-    list_append(&call->worker->waiting_legs, &leg->node);
+    map_put(call->worker->legs, str_from(leg->id), leg);
     call_part_add(call, &leg->part, &leg_kind);
     deferred_response_begin(call, "", STR_EMPTY);
     deferred_response_be_quiet(call);
     deferred_response_await_upstream(call);
     deferred_response_open_late(call);
     return leg;
-}
-
-static struct leg *leg_find(struct gateway_worker *worker, const char *id)
-{
-    LIST_FOR_EACH_SAFE (node, next, &worker->waiting_legs) {
-        struct leg *leg = LIST_ENTRY(node, struct leg, node);
-        if (strcmp(leg->id, id) == 0)
-            return leg;
-    }
-    return NULL;
 }
 
 /* ---- notifications ---- */
@@ -237,7 +228,7 @@ static void leg_send_anew(struct leg *leg)
 
 static bool leg_take(struct gateway_worker *worker, const struct client_event *sent)
 {
-    struct leg *leg = leg_find(worker, sent->leg);
+    struct leg *leg = map_get(worker->legs, str_from(sent->leg));
     const struct event *event = &sent->event;
     if (!leg)
         return false;
@@ -262,11 +253,13 @@ static const struct client_protocol client_modern = {.take = leg_take};
 
 static void leg_send(struct call *call)
 {
-    const struct leg *leg = leg_of(call);
+    struct leg *leg = leg_of(call);
+    snprintf(leg->handle, sizeof leg->handle, CONVERSATION_HANDLE_PREFIX "%s", leg->id);
     const struct conversation_start start = {
         .client = &client_modern,
         .server = &server_legacy,
         .leg = leg->id,
+        .handle = leg->handle,
         .silence_ms = leg->silence_ms,
         .most_bytes = looks_most_held(leg->looks, call),
         .declared = session_pool_may_be_asked(call) ? call->envelope.reserved.client_capabilities
@@ -308,14 +301,16 @@ void client_refuse_to_go_on(struct call *call)
 static void leg_go_on(struct call *call, const struct looks *looks, int64_t silence_ms)
 {
     struct request_state state;
+    struct leg *leg;
     if (!request_state_is_ours(call) || !request_state_open(call, &state) || !is_handle(&state)) {
         refuse_state(call, REQUEST_STATE_REFUSAL);
         return;
     }
     switch (conversation_claim(call->worker->gateway, state.id, state.round)) {
     case CONVERSATION_CLAIMED:
-        conversation_answer(call->worker, state.id, leg_begin(call, looks, silence_ms)->id,
-                            call->envelope.input_responses);
+        leg = leg_begin(call, looks, silence_ms);
+        memcpy(leg->handle, state.id, sizeof leg->handle);
+        conversation_answer(call->worker, leg->handle, leg->id, call->envelope.input_responses);
         break;
     case CONVERSATION_ANSWERED:
         refuse_state(call, REQUEST_STATE_REFUSAL);

@@ -8,10 +8,12 @@
 #include <string.h>
 
 #include "call/broadcast.h"
-#include "question_table.h"
+#include "rounds.h"
 #include "taskgate/core/assert.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
+#include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
@@ -23,16 +25,6 @@
 #define MOST_ROUNDS 50
 #define GATHER_MS 50
 
-/* A request of the server's that waits for the client's answer. */
-struct server_question {
-    struct list node;
-    char key[32];          /* "r<round>.<number>" */
-    struct buffer id;      /* the server's, JSON text */
-    struct buffer request; /* as struct event has it */
-    enum mcp_question kind;
-    bool is_asked; /* the client has been shown it */
-};
-
 /* An event that waits for the next leg. */
 struct held_event {
     struct list node;
@@ -41,16 +33,15 @@ struct held_event {
 
 struct conversation {
     uint32_t magic;   /* CONVERSATION_MAGIC */
-    struct list node; /* in worker.conversations */
+    struct list node; /* of those that are ended together */
     struct server_link up;
     const struct client_protocol *client;
     struct buffer declared;      /* of the first leg */
     char leg[RANDOM_UUID_BYTES]; /* "" while the client has no request open */
-    char handle[TASK_ID_BYTES];  /* "" before the first round */
+    char handle[TASK_ID_BYTES];  /* in worker.conversations; what is asked are rows of it */
     int64_t round;
     struct question asked; /* the round, in the table of questions with the first one */
-    struct list questions;
-    size_t question_count, numbered;
+    size_t numbered;       /* requests of the next round */
     struct list held;
     size_t held_bytes;
     struct loop_timer gather;   /* servers ask several things at once */
@@ -66,14 +57,15 @@ static struct conversation *conversation_from(void *context)
 
 /* ---- the end ---- */
 
-static void question_destroy(struct conversation *conversation, struct server_question *question)
+static struct question_table *questions_of_conversation(const struct conversation *conversation)
 {
-    ASSERT_NUMBERS(conversation->question_count, >, 0);
-    list_remove(&question->node);
-    conversation->question_count--;
-    buffer_finish(&question->id);
-    buffer_finish(&question->request);
-    free(question);
+    return conversation->up.worker->gateway->questions;
+}
+
+static size_t count_questions(const struct conversation *conversation)
+{
+    return rounds_count(questions_of_conversation(conversation), str_from(conversation->handle),
+                        NULL);
 }
 
 static void event_own(struct event *event)
@@ -95,14 +87,14 @@ static void event_finish(const struct event *event)
 static void conversation_end(struct conversation *conversation)
 {
     struct server_link *up = &conversation->up;
+    void *known = map_remove(up->worker->conversations, str_from(conversation->handle));
+    ASSERT(known == conversation);
     list_remove(&conversation->node);
     loop_timer_stop(&conversation->gather);
     loop_timer_stop(&conversation->patience);
-    LIST_FOR_EACH_SAFE (node, next, &conversation->questions) {
-        question_destroy(conversation, LIST_ENTRY(node, struct server_question, node));
-    }
-    if (conversation->handle[0])
-        question_table_remove(up->worker->gateway->questions, &conversation->asked);
+    rounds_forget(questions_of_conversation(conversation), str_from(conversation->handle));
+    if (conversation->round > 0)
+        question_table_remove(questions_of_conversation(conversation), &conversation->asked);
     LIST_FOR_EACH_SAFE (node, next, &conversation->held) {
         struct held_event *held = LIST_ENTRY(node, struct held_event, node);
         list_remove(&held->node);
@@ -217,65 +209,48 @@ static void conversation_hold(struct conversation *conversation, const struct ev
 
 /* ---- questions ---- */
 
-static void conversation_respond(struct conversation *conversation,
-                                 const struct server_question *question, enum answer_kind kind,
-                                 struct str result)
+/* It is in no table any more, and freed. */
+static void conversation_respond(struct conversation *conversation, struct question *question,
+                                 enum answer_kind kind, struct str result)
 {
-    const struct answer answer = {.kind = kind, .question = question->kind, .result = result};
-    conversation->up.protocol->answer(&conversation->up, buffer_str(&question->id), &answer);
+    const struct answer answer = {
+        .kind = kind, .question = mcp_question_of(str_from(question->message)), .result = result};
+    ASSERT(question->asked_id && answer.question != MCP_QUESTION_NONE);
+    conversation->up.protocol->answer(&conversation->up, str_from(question->asked_id), &answer);
+    question_free_in_round(question);
+}
+
+/* One of them; `id`: the server's, or empty. */
+static struct question *pull_asked(struct conversation *conversation, struct str id)
+{
+    return rounds_pull(questions_of_conversation(conversation), str_from(conversation->handle),
+                       STR_EMPTY, id, clock_now_ms());
 }
 
 static void refuse_all(struct conversation *conversation)
 {
-    LIST_FOR_EACH_SAFE (node, next, &conversation->questions) {
-        struct server_question *question = LIST_ENTRY(node, struct server_question, node);
+    struct question *question;
+    while ((question = pull_asked(conversation, STR_EMPTY)))
         conversation_respond(conversation, question, ANSWER_NONE, STR_EMPTY);
-        question_destroy(conversation, question);
-    }
-}
-
-static void write_requests(struct conversation *conversation, struct buffer *out)
-{
-    char before = '{';
-    LIST_FOR_EACH_SAFE (node, next, &conversation->questions) {
-        struct server_question *question = LIST_ENTRY(node, struct server_question, node);
-        question->is_asked = true;
-        buffer_append_format(out, "%c\"%s\":", before, question->key);
-        buffer_append(out, buffer_str(&question->request));
-        before = ',';
-    }
-    buffer_append_char(out, '}');
-}
-
-/* The key of its rounds, whose state the client gets. */
-static void make_handle(struct conversation *conversation)
-{
-    char uuid[RANDOM_UUID_BYTES];
-    random_uuid(uuid);
-    snprintf(conversation->handle, sizeof conversation->handle, CONVERSATION_HANDLE_PREFIX "%s",
-             uuid);
-    conversation->asked = (struct question){.kind = QUESTION_ROUND,
-                                            .source = "",
-                                            .task = "",
-                                            .upstream_id = "",
-                                            .message = "",
-                                            .call = 1};
-    random_uuid(conversation->asked.id);
-    snprintf(conversation->asked.key, sizeof conversation->asked.key, "%s", conversation->handle);
-    list_init(&conversation->asked.node);
 }
 
 /* The client may answer the next round once. false: too many questions are open. */
 static bool open_round(struct conversation *conversation)
 {
-    struct question_table *table = conversation->up.worker->gateway->questions;
-    if (conversation->handle[0])
-        return question_table_reopen(table, &conversation->asked);
-    make_handle(conversation);
-    if (question_table_add(table, &conversation->asked) == QUESTION_ADDED)
-        return true;
-    conversation->handle[0] = '\0';
-    return false;
+    struct question_table *table = questions_of_conversation(conversation);
+    struct question *asked = &conversation->asked;
+    if (conversation->round > 0)
+        return question_table_reopen(table, asked);
+    *asked = (struct question){.kind = QUESTION_ROUND,
+                               .source = "",
+                               .task = "",
+                               .upstream_id = "",
+                               .message = "",
+                               .call = 1};
+    random_uuid(asked->id);
+    snprintf(asked->key, sizeof asked->key, "%s", conversation->handle);
+    list_init(&asked->node);
+    return question_table_add(table, asked) == QUESTION_ADDED;
 }
 
 /* From now on the client has no request open. The server may be silent meanwhile. */
@@ -283,14 +258,16 @@ static void conversation_ask(struct conversation *conversation)
 {
     struct server_link *up = &conversation->up;
     struct event round = {.kind = EVENT_QUESTION};
+    int64_t changed_ms;
     OWNED_BUFFER(requests);
-    ASSERT(!conversation->is_answered);
+    ASSERT(!conversation->is_answered && conversation->leg[0]);
     loop_timer_stop(&conversation->gather);
     if (!open_round(conversation)) {
         refuse_all(conversation);
         return;
     }
-    write_requests(conversation, &requests);
+    rounds_show(questions_of_conversation(conversation), str_from(conversation->handle), &requests,
+                &changed_ms);
     round.text = buffer_str(&requests);
     struct client_message message = addressed(conversation, &round);
     message.event.round = ++conversation->round;
@@ -307,7 +284,7 @@ static void conversation_ask(struct conversation *conversation)
 static void on_gathered(void *context)
 {
     struct conversation *conversation = conversation_from(context);
-    if (conversation->leg[0] && conversation->question_count > 0)
+    if (conversation->leg[0] && count_questions(conversation) > 0)
         conversation_ask(conversation);
 }
 
@@ -320,44 +297,45 @@ static void conversation_on_patience(void *context)
     conversation_cancel(conversation, "the client has not answered");
 }
 
-static void add_question(struct conversation *conversation, const struct event *event)
+/* false: there is no room. */
+static bool add_question(struct conversation *conversation, const struct event *event)
 {
-    struct server_question *question = memory_alloc(sizeof *question);
-    snprintf(question->key, sizeof question->key, "r%" PRId64 ".%zu", conversation->round + 1,
-             ++conversation->numbered);
-    question->kind = event->asked.kind;
-    buffer_append(&question->id, event->asked.id);
-    buffer_append(&question->request, event->asked.request);
-    list_append(&conversation->questions, &question->node);
-    conversation->question_count++;
-    ASSERT_NUMBERS(conversation->question_count, <=, MOST_QUESTIONS);
+    char name[48];
+    int64_t round = conversation->round + 1;
+    snprintf(name, sizeof name, "r%" PRId64 ".%zu", round, ++conversation->numbered);
+    const struct round_request added = {.round = (uint64_t)round,
+                                        .name = name,
+                                        .raw_key = name,
+                                        .id = event->asked.id,
+                                        .request = event->asked.request};
+    if (!rounds_add(questions_of_conversation(conversation), str_from(conversation->handle), &added,
+                    clock_now_ms()))
+        return false;
     if (conversation->leg[0] && !loop_timer_is_running(&conversation->gather))
         loop_timer_start(&conversation->gather, GATHER_MS);
+    return true;
 }
 
 static void conversation_take_question(struct conversation *conversation, const struct event *event)
 {
     struct server_link *up = &conversation->up;
-    struct answer refusal = {.question = event->asked.kind};
-    if (!mcp_may_ask(buffer_str(&conversation->declared), event->asked.kind)) {
+    struct answer refusal = {.kind = ANSWER_TOO_MANY, .question = event->asked.kind};
+    size_t others = count_questions(conversation);
+    ASSERT_NUMBERS(others, <=, MOST_QUESTIONS);
+    ASSERT_NUMBERS(conversation->round, <=, MOST_ROUNDS);
+    if (!mcp_may_ask(buffer_str(&conversation->declared), event->asked.kind))
         refusal.kind = ANSWER_UNABLE;
-        up->protocol->answer(up, event->asked.id, &refusal);
-    } else if (conversation->question_count == MOST_QUESTIONS ||
-               conversation->round == MOST_ROUNDS) {
-        refusal.kind = ANSWER_TOO_MANY;
-        up->protocol->answer(up, event->asked.id, &refusal);
-    } else {
-        add_question(conversation, event);
-    }
+    else if (others < MOST_QUESTIONS && conversation->round < MOST_ROUNDS &&
+             add_question(conversation, event))
+        return;
+    up->protocol->answer(up, event->asked.id, &refusal);
 }
 
 static void conversation_withdraw(struct conversation *conversation, struct str asked_id)
 {
-    LIST_FOR_EACH_SAFE (node, next, &conversation->questions) {
-        struct server_question *question = LIST_ENTRY(node, struct server_question, node);
-        if (str_equal(buffer_str(&question->id), asked_id))
-            question_destroy(conversation, question);
-    }
+    struct question *question;
+    while (asked_id.length > 0 && (question = pull_asked(conversation, asked_id)))
+        question_free_in_round(question);
 }
 
 /* ---- from the server ---- */
@@ -388,13 +366,16 @@ void conversation_begin(struct call *call, const struct conversation_start *star
     conversation->up.silence_ms = start->silence_ms;
     conversation->up.most_bytes = start->most_bytes;
     conversation->up.take = on_event;
-    list_init(&conversation->questions);
+    list_init(&conversation->node);
     list_init(&conversation->held);
     loop_timer_init(&conversation->gather, call->worker->loop, on_gathered, conversation);
     loop_timer_init(&conversation->patience, call->worker->loop, conversation_on_patience,
                     conversation);
-    list_append(&call->worker->conversations, &conversation->node);
     snprintf(conversation->leg, sizeof conversation->leg, "%s", start->leg);
+    snprintf(conversation->handle, sizeof conversation->handle, "%s", start->handle);
+    void *other =
+        map_put(call->worker->conversations, str_from(conversation->handle), conversation);
+    ASSERT(!other);
     buffer_append(&conversation->declared, start->declared);
     start->server->attach(&conversation->up, call);
     start->server->begin(&conversation->up);
@@ -419,38 +400,24 @@ enum conversation_claim conversation_claim(struct gateway *gateway, const char *
     return is_known ? CONVERSATION_ANSWERED : CONVERSATION_LOST;
 }
 
-static struct conversation *find_by_handle(struct gateway_worker *worker, const char *handle)
-{
-    LIST_FOR_EACH_SAFE (node, next, &worker->conversations) {
-        struct conversation *conversation = LIST_ENTRY(node, struct conversation, node);
-        if (strcmp(conversation->handle, handle) == 0)
-            return conversation;
-    }
-    return NULL;
-}
-
 /* From one worker to all: what a client says of a conversation, wherever that is. */
 struct client_word {
     struct str answers;
     char handle[TASK_ID_BYTES];
-    char leg[RANDOM_UUID_BYTES]; /* its next leg; "": the client does not come back */
+    char leg[RANDOM_UUID_BYTES]; /* the next if it goes on, else the present one */
+    bool goes_on;
 };
 
 /* Whether all that was asked is answered now. */
 static bool take_answers(struct conversation *conversation, struct str answers)
 {
-    bool is_complete = true;
-    LIST_FOR_EACH_SAFE (node, next, &conversation->questions) {
-        struct server_question *question = LIST_ENTRY(node, struct server_question, node);
-        struct str value = json_member(answers, question->key);
-        if (question->is_asked && json_type(value) == JSON_OBJECT) {
-            conversation_respond(conversation, question, ANSWER_RESULT, value);
-            question_destroy(conversation, question);
-        } else {
-            is_complete = false;
-        }
-    }
-    return is_complete;
+    struct str answer;
+    struct question *question;
+    while ((question = rounds_pull_answered(questions_of_conversation(conversation),
+                                            str_from(conversation->handle),
+                                            (uint64_t)conversation->round, answers, &answer)))
+        conversation_respond(conversation, question, ANSWER_RESULT, answer);
+    return count_questions(conversation) == 0;
 }
 
 static void flush_held(struct conversation *conversation)
@@ -481,70 +448,78 @@ static void conversation_go_on(struct conversation *conversation, const struct c
         up->protocol->set_silence(up, up->silence_ms);
 }
 
+/* false: it is not here, or does not know the leg yet. */
+static bool take_word(struct gateway_worker *worker, const struct client_word *word)
+{
+    void *known = map_get(worker->conversations, str_from(word->handle));
+    if (!known)
+        return false;
+    struct conversation *conversation = conversation_from(known);
+    if (!word->goes_on && strcmp(conversation->leg, word->leg) != 0)
+        return false;
+    if (word->goes_on)
+        conversation_go_on(conversation, word);
+    else
+        conversation_cancel(conversation, word->leg[0] ? "the client has closed the stream"
+                                                       : "the client does not go on with it");
+    return true;
+}
+
 static void deliver_word(struct gateway_worker *worker, const void *message)
 {
-    const struct client_word *word = message;
-    struct conversation *conversation = find_by_handle(worker, word->handle);
-    if (conversation && word->leg[0])
-        conversation_go_on(conversation, word);
-    else if (conversation)
-        conversation_cancel(conversation, "the client does not go on with it");
+    take_word(worker, message);
 }
 
 static const struct broadcast_kind word_kind = {
     .bytes = sizeof(struct client_word), .texts = 1, .deliver = deliver_word};
 
+static struct client_word word_about(const char *handle, const char *leg)
+{
+    struct client_word word = {.goes_on = false};
+    snprintf(word.handle, sizeof word.handle, "%s", handle);
+    snprintf(word.leg, sizeof word.leg, "%s", leg);
+    return word;
+}
+
 void conversation_answer(struct gateway_worker *worker, const char *handle, const char *leg,
                          struct str answers)
 {
-    struct client_word word = {.answers = answers};
-    snprintf(word.handle, sizeof word.handle, "%s", handle);
-    snprintf(word.leg, sizeof word.leg, "%s", leg);
+    struct client_word word = word_about(handle, leg);
+    word.goes_on = true;
+    word.answers = answers;
     broadcast_send(worker->gateway, &word_kind, &word);
 }
 
 void conversation_abandon(struct gateway_worker *worker, const char *handle)
 {
-    conversation_answer(worker, handle, "", STR_EMPTY);
+    const struct client_word word = word_about(handle, "");
+    broadcast_send(worker->gateway, &word_kind, &word);
 }
 
-/* A leg's end, on all workers but the leg's own, where it is known at once. */
-struct leg_end {
-    char leg[RANDOM_UUID_BYTES];
-};
-
-static bool end_leg(struct gateway_worker *worker, const char *leg)
+void conversation_leg_gone(struct gateway_worker *worker, const char *handle, const char *leg)
 {
-    LIST_FOR_EACH_SAFE (node, next, &worker->conversations) {
-        struct conversation *conversation = LIST_ENTRY(node, struct conversation, node);
-        if (strcmp(conversation->leg, leg) != 0)
-            continue;
-        conversation_cancel(conversation, "the client has closed the stream");
-        return true;
-    }
-    return false;
+    const struct client_word word = word_about(handle, leg);
+    if (!take_word(worker, &word))
+        broadcast_send(worker->gateway, &word_kind, &word);
 }
 
-static void deliver_leg_end(struct gateway_worker *worker, const void *message)
+/* Takes them together, because an end changes the map. */
+static void collect_conversations(struct gateway_worker *worker, struct list *all)
 {
-    end_leg(worker, ((const struct leg_end *)message)->leg);
-}
-
-static const struct broadcast_kind leg_end_kind = {.bytes = sizeof(struct leg_end),
-                                                   .deliver = deliver_leg_end};
-
-void conversation_leg_gone(struct gateway_worker *worker, const char *leg)
-{
-    struct leg_end end;
-    snprintf(end.leg, sizeof end.leg, "%s", leg);
-    if (!end_leg(worker, leg))
-        broadcast_send(worker->gateway, &leg_end_kind, &end);
+    size_t position = 0;
+    void *value;
+    list_init(all);
+    while (map_next(worker->conversations, &position, NULL, &value))
+        list_append(all, &conversation_from(value)->node);
 }
 
 void conversations_end_waiting(struct gateway_worker *worker)
 {
-    LIST_FOR_EACH_SAFE (node, next, &worker->conversations) {
+    struct list all;
+    collect_conversations(worker, &all);
+    LIST_FOR_EACH_SAFE (node, next, &all) {
         struct conversation *conversation = LIST_ENTRY(node, struct conversation, node);
+        list_remove(node);
         if (!conversation->leg[0])
             conversation_cancel(conversation, "the gateway is shutting down");
     }
@@ -552,7 +527,9 @@ void conversations_end_waiting(struct gateway_worker *worker)
 
 void conversations_drop(struct gateway_worker *worker)
 {
-    LIST_FOR_EACH_SAFE (node, next, &worker->conversations) {
+    struct list all;
+    collect_conversations(worker, &all);
+    LIST_FOR_EACH_SAFE (node, next, &all) {
         conversation_end(LIST_ENTRY(node, struct conversation, node));
     }
 }

@@ -26,10 +26,10 @@ struct client_protocol {
 struct conversation_start {
     const struct client_protocol *client;
     const struct server_protocol *server;
-    const char *leg;
-    int64_t silence_ms;  /* 0: no limit */
-    size_t most_bytes;   /* of the reply */
-    struct str declared; /* the client's capabilities; empty: it is asked nothing */
+    const char *leg, *handle; /* copied; of no other conversation */
+    int64_t silence_ms;       /* 0: no limit */
+    size_t most_bytes;        /* of the reply */
+    struct str declared;      /* the client's capabilities; empty: it is asked nothing */
 };
 /* Sends the request of the call, for which server->obtain() has got what it needs. */
 void conversation_begin(struct call *call, const struct conversation_start *start);
@@ -50,7 +50,7 @@ enum conversation_claim conversation_claim(struct gateway *gateway, const char *
 void conversation_answer(struct gateway_worker *worker, const char *handle, const char *leg,
                          struct str answers);
 /* The client of this leg has gone before its answer: its call is given up. */
-void conversation_leg_gone(struct gateway_worker *worker, const char *leg);
+void conversation_leg_gone(struct gateway_worker *worker, const char *handle, const char *leg);
 /* The client that was asked gets another answer than that of its call, which is given up. */
 void conversation_abandon(struct gateway_worker *worker, const char *handle);
 /* Gives up the calls whose client was asked something and has no request open: what they wait for

@@ -4,6 +4,7 @@
 #include "execute.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -320,8 +321,13 @@ static bool ask_client(struct execution *execution, const struct event *event)
     struct question_table *table = questions_of(execution);
     struct str id = str_from(execution->base.id);
     size_t others = rounds_count(table, id, NULL);
-    if (others >= MOST_ASKS || !rounds_add(table, id, ++execution->asked, event->asked.id,
-                                           event->asked.request, clock_now_ms()))
+    char name[32];
+    if (others >= MOST_ASKS)
+        return false;
+    snprintf(name, sizeof name, "r1:%" PRIu64, ++execution->asked);
+    const struct round_request added = {1, name, name + strlen("r1:"), event->asked.id,
+                                        event->asked.request};
+    if (!rounds_add(table, id, &added, clock_now_ms()))
         return false;
     loop_timer_start_with(&execution->patience, on_patience, execution,
                           execution->base.snapshot->config->pseudo.elicitation_timeout_ms);

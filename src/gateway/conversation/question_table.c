@@ -9,6 +9,7 @@
 #include "taskgate/core/assert.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/elicitation.h"
 
@@ -77,8 +78,7 @@ static bool is_matched(const struct question *question, const struct question_ma
     if (match->task.length > 0 && !str_equal(match->task, str_from(question->task)))
         return false;
     if (match->name.length > 0 &&
-        !(question->name &&
-          str_equal(match->name, str_slice(question->name, question->name_length))))
+        !(question->name && json_string_equals(str_from(question->name), match->name)))
         return false;
     if (match->is_on_stream && !question->is_on_stream)
         return false;
@@ -211,11 +211,12 @@ static void free_in_round(void *value)
 /* The server may ask the same again until it has read the answer. */
 static void hand_answer_on(struct question *old, struct list *fresh)
 {
-    struct str name = str_slice(old->name, old->name_length);
+    OWNED_BUFFER(name);
+    json_decode_string(str_from(old->name), &name);
     LIST_FOR_EACH_SAFE (node, next, fresh) {
         struct question *question = LIST_ENTRY(node, struct question, node);
         if (old->state == QUESTION_OPEN ||
-            !str_equal(name, str_slice(question->name, question->name_length)))
+            !json_string_equals(str_from(question->name), buffer_str(&name)))
             continue;
         question->state = old->state;
         question->closed_ms = old->closed_ms;

@@ -62,12 +62,11 @@ struct question {
     char *task;                     /* id of the task whose execution asks, or "" */
     char *upstream_id;              /* JSON text of the request's id */
     char *message;                  /* the whole request */
-    uint64_t call;                  /* the relayed call that it belongs to, or a round's number */
+    uint64_t call;                  /* the relayed call that it belongs to, or its round's number */
     bool is_on_stream;              /* it came on the session's own stream */
     bool ends_with_session;         /* so it does, or in a call that the session owns */
     void *owner;                    /* the object on the loop that took it; NULL: a round's */
-    char *name;                     /* of one in a round: the key of its answer, decoded */
-    size_t name_length;
+    char *name;     /* of one in a round: the key of its answer, JSON text; or NULL */
     char *asked_id; /* of one in a round: its id at a server that names it so, JSON text; or NULL */
     /* Under the lock. */
     int64_t asked_ms; /* wall clock */
@@ -90,7 +89,7 @@ struct question_match {
     struct str upstream_id; /* JSON text */
     struct str session;     /* with upstream_id */
     struct str task;
-    struct str name;
+    struct str name; /* decoded */
     uint64_t call;
     bool is_on_stream;
     bool ends_with_session;

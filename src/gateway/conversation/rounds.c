@@ -22,24 +22,19 @@ static void write_round_key(struct str task, char key[])
 
 /* ---- asking ---- */
 
-static struct question *make_question(const char *key, int64_t number, struct str raw_key,
-                                      struct str asked, int64_t now_ms)
+/* `name` is JSON text, and taken. */
+static struct question *make_question(const char *key, uint64_t round, char *name,
+                                      struct str raw_key, struct str asked)
 {
     struct question *question = memory_alloc(sizeof *question);
-    char *own = memory_format("\"r%" PRId64 ":%.*s\"", number, STR_ARGS(raw_key));
-    struct buffer name = {0};
-    json_decode_string(str_from(own), &name);
     random_uuid(question->id);
     snprintf(question->key, sizeof question->key, "%s", key);
     question->kind = QUESTION_IN_ROUND;
     question->source = question->task = "";
     question->upstream_id = memory_format("\"%.*s\"", STR_ARGS(raw_key));
     question->message = memory_copy_str(asked);
-    question->call = (uint64_t)number;
-    question->asked_ms = now_ms;
-    question->name_length = name.length;
-    question->name = buffer_take(&name, NULL);
-    free(own);
+    question->call = round;
+    question->name = name;
     return question;
 }
 
@@ -64,8 +59,7 @@ static void compare_in_round(void *context, struct question *question)
         return;
     }
     comparing->next = question_after(other);
-    comparing->is_same = comparing->is_same && question->call == other->call &&
-                         strcmp(question->upstream_id, other->upstream_id) == 0 &&
+    comparing->is_same = comparing->is_same && strcmp(question->name, other->name) == 0 &&
                          strcmp(question->message, other->message) == 0;
 }
 
@@ -96,7 +90,9 @@ bool rounds_put(struct question_table *table, struct str task, int64_t number, s
     ASSERT_NUMBERS(number, >, 0);
     write_round_key(task, key);
     for (size_t position = 0; json_next_member(requests, &position, &raw_key, &asked);) {
-        struct question *question = make_question(key, number, raw_key, asked, now_ms);
+        char *name = memory_format("\"r%" PRId64 ":%.*s\"", number, STR_ARGS(raw_key));
+        struct question *question = make_question(key, (uint64_t)number, name, raw_key, asked);
+        question->asked_ms = now_ms;
         list_append(&fresh, &question->node);
     }
     bool is_new = !is_there_already(table, str_from(key), &fresh);
@@ -106,14 +102,17 @@ bool rounds_put(struct question_table *table, struct str task, int64_t number, s
     return is_new;
 }
 
-bool rounds_add(struct question_table *table, struct str task, uint64_t number, struct str id,
-                struct str request, int64_t now_ms)
+bool rounds_add(struct question_table *table, struct str task, const struct round_request *added,
+                int64_t now_ms)
 {
-    char key[QUESTION_KEY_BYTES], raw_key[24];
+    char key[QUESTION_KEY_BYTES];
     write_round_key(task, key);
-    snprintf(raw_key, sizeof raw_key, "%" PRIu64, number);
-    struct question *question = make_question(key, 1, str_from(raw_key), request, now_ms);
-    question->asked_id = memory_copy_str(id);
+    ASSERT(added->id.length > 0);
+    struct question *question =
+        make_question(key, added->round, memory_format("\"%s\"", added->name),
+                      str_from(added->raw_key), added->request);
+    question->asked_ms = now_ms;
+    question->asked_id = memory_copy_str(added->id);
     if (question_table_add(table, question) == QUESTION_ADDED)
         return true;
     log_warn("A server's question is not asked: too many are open", LOG_STR("task", task));
@@ -144,6 +143,37 @@ struct question *rounds_pull(struct question_table *table, struct str task, stru
     const struct meant meant = {raw_key, id};
     write_round_key(task, key);
     return question_table_pull(table, str_from(key), is_meant_in_round, &meant, now_ms);
+}
+
+struct answered {
+    uint64_t last;
+    struct str answers;
+};
+
+static struct str answer_in_round(const struct question *question, struct str answers)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strlen(question->name) - 2, question->name + 1);
+    return json_member(answers, name);
+}
+
+static bool is_answered_in_round(const void *context, const struct question *question)
+{
+    const struct answered *answered = context;
+    return question->call <= answered->last &&
+           json_type(answer_in_round(question, answered->answers)) == JSON_OBJECT;
+}
+
+struct question *rounds_pull_answered(struct question_table *table, struct str task, uint64_t last,
+                                      struct str answers, struct str *answer)
+{
+    char key[QUESTION_KEY_BYTES];
+    const struct answered answered = {last, answers};
+    write_round_key(task, key);
+    struct question *question =
+        question_table_pull(table, str_from(key), is_answered_in_round, &answered, 0);
+    *answer = question ? answer_in_round(question, answers) : STR_EMPTY;
+    return question;
 }
 
 struct round_counts {
@@ -198,8 +228,8 @@ static void show_in_round(void *context, struct question *question)
         *showing->changed_ms = question->closed_ms;
     if (!is_open)
         return;
-    buffer_append_format(showing->requests, "%s\"r%" PRIu64 ":%s:", showing->is_asking ? "," : "{",
-                         question->call, question->upstream_id + 1);
+    buffer_append_format(showing->requests, "%s%s:", showing->is_asking ? "," : "{",
+                         question->name);
     buffer_append_text(showing->requests, question->message);
     showing->is_asking = true;
 }

@@ -16,14 +16,23 @@
  * has no room are not asked, and the log says so. */
 bool rounds_put(struct question_table *table, struct str task, int64_t number, struct str requests,
                 int64_t now_ms);
-/* Adds one request of round 1, which has `id` (JSON text) at the server and gets the key `number`.
- * false: the table has no room. */
-bool rounds_add(struct question_table *table, struct str task, uint64_t number, struct str id,
-                struct str request, int64_t now_ms);
+/* One request of a round. */
+struct round_request {
+    uint64_t round;
+    const char *name, *raw_key; /* of its answer: the gateway's, and as rounds_take() has it */
+    struct str id, request;     /* at the server, JSON texts */
+};
+/* Adds it. false: the table has no room. */
+bool rounds_add(struct question_table *table, struct str task, const struct round_request *added,
+                int64_t now_ms);
 /* Takes one out, for question_free_in_round(): that of this key, or with this id at the server, or,
  * when both are empty, one whose answer nobody has taken. NULL: there is none. */
 struct question *rounds_pull(struct question_table *table, struct str task, struct str raw_key,
                              struct str id, int64_t now_ms);
+/* Takes out the first of the rounds up to `last` whose answer among `answers` (by name) is an
+ * object; `answer` gets it. NULL: there is none. */
+struct question *rounds_pull_answered(struct question_table *table, struct str task, uint64_t last,
+                                      struct str answers, struct str *answer);
 /* Those that are neither withdrawn nor answered to the server; `open` (may be NULL): of these, the
  * ones whose answer nobody has taken. */
 size_t rounds_count(struct question_table *table, struct str task, size_t *open);

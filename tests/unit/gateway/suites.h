@@ -13,6 +13,7 @@ TCase *call_counters_tests(void);
 TCase *call_memory_tests(void);
 TCase *call_part_tests(void);
 TCase *carry_tests(void);
+TCase *conversation_tests(void);
 TCase *cursor_tests(void);
 TCase *definition_watch_tests(void);
 TCase *headers_tests(void);
