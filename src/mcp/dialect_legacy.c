@@ -320,5 +320,6 @@ const struct dialect dialect_legacy = {
     .write_own_result = jsonrpc_write_result,
     .write_list = write_legacy_list,
     .write_task = dialect_write_get_result,
+    .write_answer = dialect_write_task_answer,
     .write_create_result = dialect_write_create_result,
 };

@@ -117,7 +117,7 @@ static void append_untied(struct buffer *out, struct str result)
 }
 
 /* The clients of the extension fail on a result without `resultType`. */
-void dialect_modern_write_outcome(struct buffer *out, struct str result)
+static void dialect_modern_write_outcome(struct buffer *out, struct str result)
 {
     OWNED_BUFFER(untied);
     append_untied(&untied, result);
@@ -144,13 +144,6 @@ static void append_error(struct buffer *out, const struct task *task)
         append_own_outcome(out, dialect_modern_outcome_of(task));
     else
         buffer_append(out, dialect_modern_outcome_of(task));
-}
-
-void dialect_modern_write_error_answer(struct buffer *out, struct str id, const struct task *task)
-{
-    OWNED_BUFFER(error);
-    append_error(&error, task);
-    jsonrpc_write_error_text(out, id, buffer_str(&error));
 }
 
 static void append_extra(struct buffer *out, const struct task *task,
@@ -214,35 +207,6 @@ bool mcp_declares_task_extension(struct str client_capabilities)
            JSON_OBJECT;
 }
 
-bool dialect_modern_declares_elicitation(struct str client_capabilities, bool by_link)
-{
-    struct str elicitation = json_member(client_capabilities, "elicitation");
-    if (json_type(elicitation) != JSON_OBJECT)
-        return false;
-    if (!by_link && json_count(elicitation) == 0)
-        return true;
-    return json_type(json_member(elicitation, by_link ? "url" : "form")) == JSON_OBJECT;
-}
-
-static bool dialect_modern_declares(struct str client_capabilities, struct str request)
-{
-    enum mcp_question question = mcp_question_of(request);
-    bool by_link = question == MCP_QUESTION_URL;
-    if (by_link || question == MCP_QUESTION_FORM)
-        return dialect_modern_declares_elicitation(client_capabilities, by_link);
-    return mcp_may_ask(client_capabilities, question);
-}
-
-bool dialect_modern_declares_requests(struct str client_capabilities, struct str requests)
-{
-    struct str key, request;
-    for (size_t position = 0; json_next_member(requests, &position, &key, &request);) {
-        if (!dialect_modern_declares(client_capabilities, request))
-            return false;
-    }
-    return true;
-}
-
 bool dialect_modern_is_round(struct str requests, struct str state)
 {
     struct str key, request;
@@ -274,11 +238,20 @@ static struct dialect_error modern_error(enum jsonrpc_error error)
 static void write_modern_result(struct buffer *out, struct str id, struct str result)
 {
     OWNED_BUFFER(typed);
-    if (json_member(result, "resultType").length > 0)
-        buffer_append(&typed, result);
-    else
-        json_write_with_member(&typed, result, "resultType", STR("\"complete\""));
+    dialect_modern_write_outcome(&typed, result);
     jsonrpc_write_result(out, id, buffer_str(&typed));
+}
+
+static void write_modern_answer(struct buffer *out, struct str id, const struct task *task)
+{
+    OWNED_BUFFER(error);
+    bool has_run = task->state == TASK_COMPLETED || task->state == TASK_FAILED;
+    if (has_run && task->outcome == TASK_OUTCOME_RESULT) {
+        jsonrpc_write_result(out, id, dialect_modern_outcome_of(task));
+        return;
+    }
+    append_error(&error, task);
+    jsonrpc_write_error_text(out, id, buffer_str(&error));
 }
 
 #define SERVER_INFO "io.modelcontextprotocol/serverInfo"
@@ -314,5 +287,6 @@ const struct dialect dialect_modern = {
     .write_own_result = write_modern_own_result,
     .write_list = mcp_cacheable_write,
     .write_task = dialect_modern_write_get_result,
+    .write_answer = write_modern_answer,
     .write_create_result = write_modern_create_result,
 };

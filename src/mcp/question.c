@@ -43,6 +43,16 @@ bool mcp_may_ask(struct str capabilities, enum mcp_question question)
     return false;
 }
 
+bool mcp_may_ask_all(struct str capabilities, struct str requests)
+{
+    struct str key, request;
+    for (size_t position = 0; json_next_member(requests, &position, &key, &request);) {
+        if (!mcp_may_ask(capabilities, mcp_question_of(request)))
+            return false;
+    }
+    return true;
+}
+
 bool mcp_may_ask_any(struct str capabilities)
 {
     for (enum mcp_question question = MCP_QUESTION_FORM; question < MCP_QUESTION_NONE; question++) {

@@ -9,7 +9,7 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 0,
-  eras: 78,
+  eras: 70,
   words: 15,
   reach: 4,
   write: 2,
@@ -19,10 +19,10 @@ const LIMITS = {
   pointers: 22,
   lines: 136900, // what is added meanwhile has some room
   gateway: 44500,
-  files: 792,
+  files: 788,
   users: 32,
-  statics: 27,
-  assertions: 422,
+  statics: 26,
+  assertions: 434,
 };
 const measured = measure();
 

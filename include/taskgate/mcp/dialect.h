@@ -46,6 +46,8 @@ struct dialect {
     /* The result of tasks/get. */
     void (*write_task)(struct buffer *out, const struct task *task,
                        const struct dialect_view *view);
+    /* The whole answer to a held call whose task has ended. */
+    void (*write_answer)(struct buffer *out, struct str id, const struct task *task);
     /* The result of a call that became a task; `immediate` is a text for the model, or empty. */
     void (*write_create_result)(struct buffer *out, const struct task *task,
                                 const struct dialect_view *view, struct str immediate);

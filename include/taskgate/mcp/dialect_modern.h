@@ -32,22 +32,13 @@ void dialect_modern_write_create_result(struct buffer *out, const struct task *t
  * gave without `resultType` gets one; a stored error is verbatim. */
 void dialect_modern_write_get_result(struct buffer *out, const struct task *task,
                                      const struct dialect_view *view);
-/* The whole answer to a held call whose task has ended without a result. */
-void dialect_modern_write_error_answer(struct buffer *out, struct str id, const struct task *task);
 /* A notifications/tasks message for the listen request of that id (JSON text). */
 void dialect_modern_write_notification(struct buffer *out, const struct task *task,
                                        const struct dialect_view *view, struct str subscription_id);
 
 /* Whether a request that has these clientCapabilities (JSON text, or empty) declares the
  * extension: its value is an object. */
-/* The stored result of a task as one of this era: with a `resultType`, and without the related-task
- * _meta of a legacy server. */
-void dialect_modern_write_outcome(struct buffer *out, struct str result);
 bool mcp_declares_task_extension(struct str client_capabilities);
-/* Whether it declares elicitation by a link, or by a form: an empty object stands for forms. */
-bool dialect_modern_declares_elicitation(struct str client_capabilities, bool by_link);
-/* Whether it declares all that is asked: a JSON object of requests by their keys. */
-bool dialect_modern_declares_requests(struct str client_capabilities, struct str requests);
 /* In one answer of a server's. */
 #define MODERN_MOST_REQUESTS 100
 /* Whether a result that requires input is one of the protocol's: `requests` and `state` are its

@@ -25,6 +25,8 @@ enum mcp_question {
 enum mcp_question mcp_question_of(struct str message);
 /* Whether a client with these capabilities can be asked it. */
 bool mcp_may_ask(struct str capabilities, enum mcp_question question);
+/* Whether it can be asked all of these: a JSON object of requests by their keys. */
+bool mcp_may_ask_all(struct str capabilities, struct str requests);
 /* Whether it can be asked anything. */
 bool mcp_may_ask_any(struct str capabilities);
 

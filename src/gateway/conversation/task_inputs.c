@@ -226,8 +226,7 @@ static bool can_be_asked(const struct task *task, struct str requests)
     struct envelope envelope;
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
     struct str declared = envelope.reserved.client_capabilities;
-    bool declares = mcp_declares_task_extension(declared) ||
-                    dialect_modern_declares_requests(declared, requests);
+    bool declares = mcp_declares_task_extension(declared) || mcp_may_ask_all(declared, requests);
     envelope_finish(&envelope);
     return declares && !answer_gate_denies(task);
 }

@@ -26,12 +26,12 @@
 #include "server/credential_check.h"
 #include "server/own.h"
 #include "state/tool_catalog.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/dialect_modern.h"
 #include "taskgate/mcp/lists.h"
 #include "taskgate/mcp/question.h"
 #include "tools.h"
@@ -137,19 +137,6 @@ static bool has_result(const struct task *task)
     return has_run && task->outcome == TASK_OUTCOME_RESULT;
 }
 
-static void plain_answer_result(struct call *call, struct str stored)
-{
-    OWNED_BUFFER(result);
-    if (call->dialect->has_sessions)
-        buffer_append(&result, stored);
-    else
-        dialect_modern_write_outcome(&result, stored);
-    if (call->is_executed)
-        pseudo_answer_result(call, buffer_str(&result));
-    else
-        call_answer_result_of_server(call, buffer_str(&result));
-}
-
 /* The client had gone when the outcome came, so the answer names the task. */
 static void append_late(struct buffer *result, const struct task *task, struct str outcome)
 {
@@ -163,33 +150,6 @@ static void append_late(struct buffer *result, const struct task *task, struct s
     buffer_append_json_string(&block, buffer_str(&text));
     buffer_append_char(&block, '}');
     mcp_list_append(result, outcome, "content", buffer_str(&block));
-}
-
-/* `message` is the whole answer with related-task _meta, which is of the legacy era. */
-static void answer_late_result(struct call *call, const struct task *task, struct str message)
-{
-    OWNED_BUFFER(result);
-    append_late(&result, task,
-                call->dialect->has_sessions ? json_member(message, "result")
-                                            : str_slice(task->outcome_text, task->outcome_length));
-    plain_answer_result(call, buffer_str(&result));
-}
-
-static void plain_answer_refusal(struct call *call, const struct task *task, struct str error,
-                                 bool is_late)
-{
-    OWNED_BUFFER(refusal);
-    OWNED_BUFFER(late);
-    OWNED_BUFFER(whole);
-    refusal_write_result(&refusal, call, refusal_of_task(task), error, task);
-    if (is_late)
-        append_late(&late, task, buffer_str(&refusal));
-    struct str result = buffer_str(is_late ? &late : &refusal);
-    if (call->is_executed) {
-        pseudo_write_around(call, &whole, result);
-        result = buffer_str(&whole);
-    }
-    call_answer_result(call, result);
 }
 
 static void answer_late_error(struct call *call, const struct task *task, struct str message)
@@ -213,26 +173,42 @@ static void answer_late_error(struct call *call, const struct task *task, struct
 static void answer_plain_outcome(struct call *call, const struct plain_call *plain,
                                  const struct task *task)
 {
-    OWNED_BUFFER(message);
-    bool keeps_state = sends_back_state(call);
+    struct str result = str_slice(task->outcome_text, task->outcome_length);
     bool is_late = plain->is_late, is_result = has_result(task);
+    bool is_refusal = !is_result && refusal_is_due(call, refusal_of_task(task));
+    OWNED_BUFFER(message);
+    OWNED_BUFFER(refusal);
+    OWNED_BUFFER(late);
+    OWNED_BUFFER(whole);
+    ASSERT(task_state_is_terminal(task->state));
     plain_count_wait(is_late ? "late" : "in_time");
-    if (keeps_state && !is_result)
-        dialect_modern_write_error_answer(&message, call->envelope.id, task);
-    else
-        dialect_write_task_answer(&message, call->envelope.id, task);
+    call->dialect->write_answer(&message, call->envelope.id, task);
     if (!is_result)
         call->outcome = "error";
-    if (is_result && is_late)
-        answer_late_result(call, task, buffer_str(&message));
-    else if (is_result)
-        plain_answer_result(call, str_slice(task->outcome_text, task->outcome_length));
-    else if (refusal_is_due(call, refusal_of_task(task)))
-        plain_answer_refusal(call, task, json_member(buffer_str(&message), "error"), is_late);
-    else if (is_late)
-        answer_late_error(call, task, buffer_str(&message));
+    if (!is_result && !is_refusal) {
+        if (is_late)
+            answer_late_error(call, task, buffer_str(&message));
+        else
+            call_answer(call, buffer_str(&message));
+        return;
+    }
+    if (is_refusal) {
+        refusal_write_result(&refusal, call, refusal_of_task(task),
+                             json_member(buffer_str(&message), "error"), task);
+        result = buffer_str(&refusal);
+    }
+    if (is_late) {
+        append_late(&late, task, is_result ? json_member(buffer_str(&message), "result") : result);
+        result = buffer_str(&late);
+    }
+    if (call->is_executed) {
+        pseudo_write_around(call, &whole, result);
+        result = buffer_str(&whole);
+    }
+    if (is_refusal)
+        call_answer_result(call, result);
     else
-        call_answer(call, buffer_str(&message));
+        call_answer_result_of_server(call, result);
 }
 
 /* ---- what is pending ---- */
@@ -341,12 +317,6 @@ enum answer { ANSWER_MISSING, ANSWER_ACCEPTED, ANSWER_REFUSED };
 
 /* ---- asking ---- */
 
-static bool declares(const struct call *call, enum config_confirm how)
-{
-    return dialect_modern_declares_elicitation(call->envelope.reserved.client_capabilities,
-                                               how == CONFIRM_URL);
-}
-
 #define MOST_ARGUMENT_BYTES 500
 
 static void write_form(struct buffer *out, const struct call *call)
@@ -399,7 +369,7 @@ static enum config_confirm how_to_confirm(const struct call *call, const struct 
 {
     const struct config_workflow *workflow =
         config_workflow_find(call->snapshot->config, str_from(task->workflow));
-    return call->dialect->has_sessions || !workflow ? CONFIRM_OFF : workflow->confirm;
+    return !sends_back_state(call) || !workflow ? CONFIRM_OFF : workflow->confirm;
 }
 
 static enum answer read_answer(const struct call *call, enum config_confirm how)
@@ -507,7 +477,10 @@ static bool confirmation_takes(struct call *call, struct plain_call *plain)
     enum config_confirm how = how_to_confirm(call, plain->task);
     enum answer answer = ANSWER_MISSING;
     if (how == CONFIRM_OFF ||
-        (plain->has_state ? plain->state.kind != REQUEST_STATE_CONFIRM : !declares(call, how)))
+        (plain->has_state
+             ? plain->state.kind != REQUEST_STATE_CONFIRM
+             : !mcp_may_ask(call->envelope.reserved.client_capabilities,
+                            how == CONFIRM_URL ? MCP_QUESTION_URL : MCP_QUESTION_FORM)))
         return false;
     if (plain->has_state)
         answer = read_answer(call, how);
@@ -541,10 +514,9 @@ static bool answer_with_questions(struct call *call, const struct plain_call *pl
     struct question_table *rounds = call->worker->gateway->questions;
     OWNED_BUFFER(requests);
     int64_t changed_ms;
-    bool asks = !call->dialect->has_sessions &&
+    bool asks = sends_back_state(call) &&
                 rounds_show(rounds, str_from(plain->id), &requests, &changed_ms) &&
-                dialect_modern_declares_requests(call->envelope.reserved.client_capabilities,
-                                                 buffer_str(&requests));
+                mcp_may_ask_all(call->envelope.reserved.client_capabilities, buffer_str(&requests));
     if (asks)
         answer_required(call, plain, buffer_str(&requests), REQUEST_STATE_EXECUTE);
     return asks;

@@ -6,6 +6,7 @@
 
 #include "taskgate/core/memory.h"
 #include "taskgate/mcp/dialect_modern.h"
+#include "taskgate/mcp/question.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define ID "tg_550e8400-e29b-41d4-a716-446655440000"
@@ -274,9 +275,9 @@ static const struct {
 
 START_TEST(only_what_is_declared_may_be_asked)
 {
-    ck_assert_int_eq(dialect_modern_declares_requests(str_from(asked[_i].capabilities),
-                                                      str_from(asked[_i].requests)),
-                     asked[_i].declares);
+    ck_assert_int_eq(
+        mcp_may_ask_all(str_from(asked[_i].capabilities), str_from(asked[_i].requests)),
+        asked[_i].declares);
 }
 END_TEST
 
@@ -294,7 +295,7 @@ START_TEST(the_gateways_own_failure_has_no_forbidden_code)
         buffer_init(&expected);
         task->failure = whose[i].failure;
         set_outcome(task, TASK_OUTCOME_ERROR, "{\"code\":-32002,\"message\":\"m\"}");
-        dialect_modern_write_error_answer(&answer, STR("7"), task);
+        dialect_modern.write_answer(&answer, STR("7"), task);
         buffer_append_format(
             &expected, "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":%s,\"message\":\"m\"}}",
             whose[i].code);
