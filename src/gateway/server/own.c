@@ -7,6 +7,7 @@
 #include "call/headers.h"
 #include "call/request_parts.h"
 #include "state/tool_catalog.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
@@ -211,24 +212,16 @@ static void append_member(struct buffer *meta, const char *key, struct str value
     buffer_append(meta, value);
 }
 
-void client_request_write_meta(struct buffer *meta, const struct envelope *envelope)
-{
-    struct buffer own;
-    buffer_init(&own);
-    buffer_append_char(&own, '{');
-    append_member(&own, "protocolVersion", envelope->reserved.version);
-    append_member(&own, "clientInfo", envelope->reserved.client_info);
-    append_member(&own, "clientCapabilities", envelope->reserved.client_capabilities);
-    buffer_append_char(&own, '}');
-    buffer_append(meta, buffer_str(&own));
-    buffer_finish(&own);
-}
-
 void client_request_read_meta(struct buffer *meta, struct str body)
 {
     struct envelope envelope;
+    ASSERT_NUMBERS(meta->length, ==, 0);
     envelope_read(&envelope, body, NULL);
-    client_request_write_meta(meta, &envelope);
+    buffer_append_char(meta, '{');
+    append_member(meta, "protocolVersion", envelope.reserved.version);
+    append_member(meta, "clientInfo", envelope.reserved.client_info);
+    append_member(meta, "clientCapabilities", envelope.reserved.client_capabilities);
+    buffer_append_char(meta, '}');
     envelope_finish(&envelope);
 }
 

@@ -57,10 +57,8 @@ bool modern_request_has_headers(const struct headers *headers);
 /* ---- modern requests for a client: they say what that client has said of itself, and nothing of
  * the gateway's ---- */
 
-/* Appends the `_meta` of such a request: version, capabilities and name of the client, as in its
- * own request. */
-void client_request_write_meta(struct buffer *meta, const struct envelope *envelope);
-/* The same of a request that is stored. */
+/* Writes the `_meta` of such a request into an empty buffer: version, capabilities and name of the
+ * client, as in its own request, which is stored. */
 void client_request_read_meta(struct buffer *meta, struct str body);
 
 struct client_request {
