@@ -8,9 +8,11 @@
 
 #include "call/request_parts.h"
 #include "taskgate/config/config.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -78,7 +80,8 @@ static void write_shown(struct buffer *out, const struct task *call)
 /* False when it is no request that the gateway would take: nested too deep. */
 static bool bind_answer_request(struct task *task, const struct task *call, struct str arguments)
 {
-    struct buffer request = {0}, shown = {0};
+    OWNED_BUFFER(request);
+    OWNED_BUFFER(shown);
     struct envelope envelope;
     struct request_parts parts;
     write_answer_request(&request, call, arguments);
@@ -94,8 +97,6 @@ static bool bind_answer_request(struct task *task, const struct task *call, stru
     task_set_text(&task->shown, buffer_str(&shown));
     request_parts_finish(&parts);
     envelope_finish(&envelope);
-    buffer_finish(&request);
-    buffer_finish(&shown);
     return is_good;
 }
 
@@ -139,14 +140,13 @@ static void set_answer_clocks(struct task *task, const struct task *call,
 static struct task *answer_task_create(const struct answer_gate_answers *given, bool waits,
                                        const struct config *config)
 {
-    struct buffer arguments = {0};
+    OWNED_BUFFER(arguments);
     struct task *task = task_create(waits ? TASK_PENDING : TASK_EXECUTING);
     task->accelerated = !waits;
     write_arguments(&arguments, given);
     bind_answer_to_call(task, given->task);
     bool is_good = bind_answer_request(task, given->task, buffer_str(&arguments));
     set_answer_clocks(task, given->task, config);
-    buffer_finish(&arguments);
     if (is_good)
         return task;
     task_unref(task);
@@ -252,6 +252,7 @@ static bool all_say_no(struct str answers)
 static void list_gate(struct gate *gate)
 {
     struct map *answers = gate->worker->answers;
+    ASSERT(!gate->is_listed);
     struct family *family = map_get(answers, str_from(gate->call));
     if (!family) {
         family = memory_alloc(sizeof *family);
@@ -275,6 +276,8 @@ static void unlist(struct gate *gate)
 
 static void destroy(struct gate *gate)
 {
+    ASSERT(!gate->callback && gate->state == GATE_OVER);
+    ASSERT_NUMBERS(gate->under_way, ==, 0);
     loop_timer_stop(&gate->timer);
     if (gate->is_listed)
         unlist(gate);
@@ -372,6 +375,8 @@ static void try_again(struct gate *gate)
 /* That it is to be sent is on disk. */
 static void send(struct gate *gate)
 {
+    ASSERT_NUMBERS(gate->state, <=, GATE_CLAIMING);
+    ASSERT(gate->callback);
     gate->state = GATE_SENT;
     decide(gate, ANSWER_PASSES);
     store_next(gate);
@@ -389,6 +394,7 @@ static void cancel(struct gate *gate)
 static void on_call(void *context, const struct store_reply *reply)
 {
     struct gate *gate = gate_from(context);
+    ASSERT_NUMBERS(gate->under_way, >, 0);
     gate->under_way--;
     bool has_ended =
         reply->status == STORE_NOT_FOUND || (reply->task && reply->task->state != TASK_EXECUTING);
@@ -453,6 +459,7 @@ static void on_claimed(struct gate *gate, const struct store_reply *reply)
 static void on_reply(void *context, const struct store_reply *reply)
 {
     struct gate *gate = gate_from(context);
+    ASSERT_NUMBERS(gate->under_way, >, 0);
     gate->under_way--;
     if (gate->state == GATE_CREATING)
         on_created(gate, reply);

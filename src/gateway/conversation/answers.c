@@ -7,6 +7,7 @@
 #include "answer_gate.h"
 #include "call/client_profile.h"
 #include "question_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
@@ -25,6 +26,7 @@ static void on_reply(void *context, const struct exchange_reply *reply)
     struct delivery *delivery = context;
     struct kept_question *kept = delivery->kept;
     struct question_delivery outcome = {.status = reply->status, .result = reply->result};
+    ASSERT(!kept->is_settled && kept->question.state != QUESTION_OPEN);
     outcome.has_arrived =
         reply->result == UPSTREAM_DONE && reply->status >= 200 && reply->status < 300;
     if (outcome.has_arrived) {
@@ -172,6 +174,7 @@ static void pass_gate(struct gateway_worker *worker, struct kept_question *kept,
     struct gated *gated = memory_alloc(sizeof *gated);
     OWNED_BUFFER(question);
     OWNED_BUFFER(answer);
+    ASSERT(kept->task && !kept->is_settled);
     *gated = (struct gated){.worker = worker, .kept = kept};
     buffer_append(&gated->result, response->result);
     buffer_append(&gated->error, response->error);

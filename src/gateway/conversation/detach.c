@@ -624,7 +624,7 @@ static void detached_call_take_reply(struct detached_call *detached,
 
 static void detached_call_take_message(struct detached_call *detached, struct str message)
 {
-    struct notice_origin origin = invocation_origin(&detached->base);
+    struct question_origin origin = invocation_origin(&detached->base);
     origin.key = detached->key;
     origin.task = detached->call ? NULL : detached->base.task;
     origin.call = detached->number;

@@ -531,7 +531,7 @@ static void execution_answered(struct execution *execution, const struct event *
 static void execution_pass_message(struct execution *execution, struct str message)
 {
     char key[CLIENT_KEY_BYTES];
-    struct notice_origin origin = invocation_origin(&execution->base);
+    struct question_origin origin = invocation_origin(&execution->base);
     inbox_key_of_task(execution->base.task, key);
     origin.key = key;
     origin.task = execution->base.task;

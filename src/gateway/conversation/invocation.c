@@ -289,9 +289,9 @@ struct sending invocation_sending(const struct invocation *invocation)
     };
 }
 
-struct notice_origin invocation_origin(struct invocation *invocation)
+struct question_origin invocation_origin(struct invocation *invocation)
 {
-    return (struct notice_origin){
+    return (struct question_origin){
         .worker = invocation->worker,
         .snapshot = invocation->snapshot,
         .source = invocation->source,

@@ -87,7 +87,7 @@ static inline struct exchange *invocation_exchange(const struct invocation *invo
 /* The options that all messages to the server share. */
 struct sending invocation_sending(const struct invocation *invocation);
 /* The origin of a message of the server's. The caller sets its key, task and number. */
-struct notice_origin invocation_origin(struct invocation *invocation);
+struct question_origin invocation_origin(struct invocation *invocation);
 /* The outcome that the server's reply makes. */
 void invocation_take_reply(struct invocation *invocation, const struct exchange_reply *reply);
 /* The outcome that the result of the call makes. */

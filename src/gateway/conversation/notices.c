@@ -16,24 +16,10 @@
 #include "taskgate/json/text.h"
 #include "waiting.h"
 
-static struct question_origin question_of(const struct notice_origin *origin)
-{
-    return (struct question_origin){
-        .worker = origin->worker,
-        .snapshot = origin->snapshot,
-        .source = origin->source,
-        .headers = origin->headers,
-        .session = origin->session,
-        .audience = origin->audience,
-        .task = origin->call ? NULL : origin->task,
-        .call = origin->call,
-    };
-}
-
 /* ---- requests ---- */
 
 /* No client answers another method than `ping`. */
-static void respond(const struct notice_origin *origin, struct str id, bool is_ping)
+static void respond(const struct question_origin *origin, struct str id, bool is_ping)
 {
     const struct sending sending = {
         .source = origin->source, .snapshot = origin->snapshot, .headers = origin->headers};
@@ -45,16 +31,14 @@ static void respond(const struct notice_origin *origin, struct str id, bool is_p
     server_respond(origin->worker, &sending, id, &response, NULL, NULL);
 }
 
-static void take_request(const struct notice_origin *origin, struct str method, struct str id,
+static void take_request(const struct question_origin *origin, struct str method, struct str id,
                          struct str message)
 {
     enum question_kind kind;
-    if (question_is_asked_by(method, &kind)) {
-        const struct question_origin input = question_of(origin);
-        question_take(&input, message);
-    } else {
+    if (question_is_asked_by(method, &kind))
+        question_take(origin, message);
+    else
         respond(origin, id, str_equal(method, STR("ping")));
-    }
 }
 
 /* ---- notifications ---- */
@@ -66,12 +50,10 @@ static void deliver_progress(struct gateway_worker *worker, const void *broadcas
     struct str message = progress->text;
     waiting_pass_progress(worker, task, message);
     if (task->progress_token[0]) {
-        struct buffer rewritten;
-        buffer_init(&rewritten);
+        OWNED_BUFFER(rewritten);
         dialect_rewrite_progress(&rewritten, message, str_from(task->progress_token),
                                  str_from(task->id));
         worker->gateway->task_message(worker, task, buffer_str(&rewritten));
-        buffer_finish(&rewritten);
     }
 }
 
@@ -95,7 +77,7 @@ static void deliver_notification(struct gateway_worker *worker, const void *broa
 
 static const struct broadcast_kind notification_kind = TASK_BROADCAST_KIND(deliver_notification);
 
-static void send_of_task(const struct notice_origin *origin, const struct broadcast_kind *kind,
+static void send_of_task(const struct question_origin *origin, const struct broadcast_kind *kind,
                          struct str message)
 {
     ASSERT(origin->task);
@@ -103,11 +85,10 @@ static void send_of_task(const struct notice_origin *origin, const struct broadc
     broadcast_send(origin->worker->gateway, kind, &broadcast);
 }
 
-static void take_log(const struct notice_origin *origin, struct str message)
+static void take_log(const struct question_origin *origin, struct str message)
 {
     struct gateway *gateway = origin->worker->gateway;
-    struct buffer related;
-    buffer_init(&related);
+    OWNED_BUFFER(related);
     if (origin->task) {
         dialect_write_related_message(&related, message, STR_EMPTY, str_from(origin->task->id));
         send_of_task(origin, &log_kind, buffer_str(&related));
@@ -116,10 +97,9 @@ static void take_log(const struct notice_origin *origin, struct str message)
     }
     inbox_add_log(gateway, str_from(origin->key), str_from(origin->source->id),
                   json_member(buffer_str(&related), "params"));
-    buffer_finish(&related);
 }
 
-static void take_notification(const struct notice_origin *origin, struct str method,
+static void take_notification(const struct question_origin *origin, struct str method,
                               struct str message)
 {
     struct gateway *gateway = origin->worker->gateway;
@@ -127,8 +107,7 @@ static void take_notification(const struct notice_origin *origin, struct str met
         if (origin->task)
             send_of_task(origin, &progress_kind, message);
     } else if (str_equal(method, STR(MCP_CANCELLED))) {
-        const struct question_origin input = question_of(origin);
-        question_take_cancel(&input, message); /* other requests are answered at once */
+        question_take_cancel(origin, message); /* other requests are answered at once */
     } else if (str_equal(method, STR(MCP_LOG_MESSAGE))) {
         take_log(origin, message);
     } else {
@@ -141,7 +120,7 @@ static void take_notification(const struct notice_origin *origin, struct str met
     }
 }
 
-void notices_take(const struct notice_origin *origin, struct str message)
+void notices_take(const struct question_origin *origin, struct str message)
 {
     ASSERT(origin->budget && origin->headers);
     struct str id = json_member(message, "id");
@@ -206,7 +185,7 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
     headers_init(&headers, false);
     headers_from_call(&headers, call);
     inbox_key_of_task(task, key);
-    const struct notice_origin origin = {
+    const struct question_origin origin = {
         .worker = call->worker,
         .snapshot = call->snapshot,
         .source = call->source,
@@ -225,8 +204,10 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
     return true;
 }
 
-static void take_of_stream(struct call *call, struct str message, bool is_cancel, bool *taken)
+/* Whether it was taken out of the stream. */
+static bool take_of_stream(struct call *call, struct str message, bool is_cancel)
 {
+    bool is_taken = true;
     struct question_audience audience;
     struct headers headers;
     question_audience(call, &audience);
@@ -242,14 +223,12 @@ static void take_of_stream(struct call *call, struct str message, bool is_cancel
         .call = question_number(call),
         .is_on_stream = is_get_stream(call),
     };
-    if (is_cancel) {
-        *taken = question_take_cancel(&origin, message);
-    } else {
-        if (question_take(&origin, message))
-            relay_wait_for_person(call);
-        *taken = true;
-    }
+    if (is_cancel)
+        is_taken = question_take_cancel(&origin, message);
+    else if (question_take(&origin, message))
+        relay_wait_for_person(call);
     headers_finish(&headers);
+    return is_taken;
 }
 
 /* ---- a session that is not in memory ---- */
@@ -265,11 +244,10 @@ static void on_facts_of_stream(void *context, const struct store_reply *reply)
 {
     struct late_message *late = context;
     struct call *call = late->call;
-    bool taken;
     if (call->exchange) {
         call_take_facts(call, reply);
         if (is_answered_for(call, late->kind))
-            take_of_stream(call, str_from(late->text), false, &taken);
+            take_of_stream(call, str_from(late->text), false);
         else
             relay_pass(call, str_from(late->text));
     }
@@ -316,14 +294,12 @@ static void keep_notification(struct call *call, struct str method, struct str m
 
 static bool take_request_of_stream(struct call *call, enum question_kind kind, struct str message)
 {
-    bool taken = true;
     call_identify(call);
     if (!has_facts_of_session(call, kind, message))
         return true;
     if (!is_answered_for(call, kind) && !is_to_be_declined(call, kind))
         return false;
-    take_of_stream(call, message, false, &taken);
-    return taken;
+    return take_of_stream(call, message, false);
 }
 
 bool question_take_from_stream(struct call *call, struct str message)
@@ -343,7 +319,7 @@ bool question_take_from_stream(struct call *call, struct str message)
     } else if (!has_id && str_equal(method, STR(MCP_CANCELLED)) &&
                question_table_count(call->worker->gateway->questions) > 0) {
         call_identify(call);
-        take_of_stream(call, message, true, &taken);
+        taken = take_of_stream(call, message, true);
     } else if (!has_id) {
         keep_notification(call, method, message);
     }

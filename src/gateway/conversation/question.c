@@ -239,12 +239,12 @@ static const struct broadcast_kind withdrawal_kind = {.bytes = sizeof(struct wit
 static void withdraw_question(struct gateway_worker *worker, const struct kept_question *kept)
 {
     const struct question *question = &kept->question;
+    ASSERT(question->state != QUESTION_OPEN);
     if (question->claimant == 0 || question->state == QUESTION_ANSWERED_ON_STREAM)
         return;
-    struct buffer id, message, related;
-    buffer_init(&id);
-    buffer_init(&message);
-    buffer_init(&related);
+    OWNED_BUFFER(id);
+    OWNED_BUFFER(message);
+    OWNED_BUFFER(related);
     question_write_sent_id(question, &id);
     jsonrpc_write_cancelled(&message, buffer_str(&id), question_end_name(question->state));
     if (question->task[0])
@@ -254,9 +254,6 @@ static void withdraw_question(struct gateway_worker *worker, const struct kept_q
         buffer_append(&related, buffer_str(&message));
     const struct withdrawal withdrawal = {kept->task, question->claimant, buffer_str(&related)};
     broadcast_send(worker->gateway, &withdrawal_kind, &withdrawal);
-    buffer_finish(&related);
-    buffer_finish(&message);
-    buffer_finish(&id);
 }
 
 /* ---- to clients that know no tasks ---- */
@@ -265,10 +262,9 @@ static void add_inbox_event(const struct kept_question *kept, enum inbox_event t
                             struct str params)
 {
     const struct question *question = &kept->question;
-    struct buffer data;
+    OWNED_BUFFER(data);
     if (question->kind == QUESTION_ROOTS)
         return; /* no tool answers it */
-    buffer_init(&data);
     buffer_append_format(&data, "{\"requestId\":\"%s\"", question->id);
     if (params.length > 0) {
         buffer_append_text(&data, ",\"params\":");
@@ -277,7 +273,6 @@ static void add_inbox_event(const struct kept_question *kept, enum inbox_event t
     buffer_append_char(&data, '}');
     inbox_add_session_event(kept->worker->gateway, str_from(question->key), type,
                             str_from(question->source), buffer_str(&data));
-    buffer_finish(&data);
 }
 
 /* A new question: clients that may answer it are notified. On any worker, as the next four. */
@@ -317,6 +312,7 @@ void question_respond(struct gateway_worker *worker, const struct kept_question 
                       void *context)
 {
     struct str id = str_from(kept->question.upstream_id);
+    ASSERT(!kept->is_settled && id.length > 0);
     if (kept->take_answer) {
         const struct question_asked asked = {kept->worker, kept->task, kept->question.call,
                                              kept->question.kind, id};
@@ -357,13 +353,19 @@ static void on_time(void *context);
 static char *copy_without_task(struct str message)
 {
     struct str params = json_member(message, "params");
-    struct buffer plain = {0}, whole = {0};
+    OWNED_BUFFER(plain);
+    OWNED_BUFFER(whole);
     if (json_member(params, "task").length == 0)
         return memory_copy_str(message);
     json_write_without_member(&plain, params, "task");
     json_write_with_member(&whole, message, "params", buffer_str(&plain));
-    buffer_finish(&plain);
     return buffer_take(&whole, NULL);
+}
+
+/* A call with a number has a client of its own, whose questions are not the task's. */
+static struct task *task_asking(const struct question_origin *origin)
+{
+    return origin->call ? NULL : origin->task;
 }
 
 /* An open question of the worker of the origin, in no table yet. */
@@ -374,14 +376,15 @@ static struct kept_question *kept_question_create(const struct question_origin *
     MAGIC_SET(kept, KEPT_QUESTION_MAGIC);
     struct question *question = &kept->question;
     const char *owner = origin->audience->owner;
+    struct task *task = task_asking(origin);
     ASSERT(origin->headers || origin->take_answer);
     ASSERT_NUMBERS(kind, <, QUESTION_KIND_COUNT);
-    if (!*owner && origin->task) /* there is no client */
-        owner = origin->task->owner;
+    if (!*owner && task) /* there is no client */
+        owner = task->owner;
     kept->worker = origin->worker;
     kept->snapshot = snapshot_ref(origin->snapshot);
     kept->source = origin->source;
-    kept->task = origin->task ? task_ref(origin->task) : NULL;
+    kept->task = task ? task_ref(task) : NULL;
     snprintf(kept->owner, sizeof kept->owner, "%s", owner);
     kept->take_answer = origin->take_answer;
     headers_init(&kept->headers, true);
@@ -392,13 +395,13 @@ static struct kept_question *kept_question_create(const struct question_origin *
     random_ulid(question->id);
     question->owner = kept;
     question->kind = kind;
-    if (origin->task)
-        client_key_or_id_of_task(origin->task, question->key);
+    if (task)
+        client_key_or_id_of_task(task, question->key);
     else
         memcpy(question->key, origin->audience->key, sizeof question->key);
     snprintf(question->session, sizeof question->session, "%s", origin->session);
     question->source = memory_copy_text(origin->source->id);
-    question->task = memory_copy_text(origin->task ? origin->task->id : "");
+    question->task = memory_copy_text(task ? task->id : "");
     question->upstream_id = memory_copy_str(json_member(message, "id"));
     question->message = copy_without_task(message);
     question->call = origin->call;
@@ -427,6 +430,7 @@ static void kept_question_destroy(struct kept_question *kept)
 
 static void forget(struct kept_question *kept)
 {
+    ASSERT(kept->is_settled && kept->question.state != QUESTION_OPEN);
     question_table_remove(kept->worker->gateway->questions, &kept->question);
     kept_question_destroy(kept);
 }
@@ -486,6 +490,7 @@ static void on_reopened(void *context)
 {
     struct kept_question *kept = kept_question_from(context);
     int64_t timeout_ms = kept->snapshot->config->pseudo.elicitation_timeout_ms;
+    ASSERT(!kept->is_settled);
     int64_t left_ms = kept->question.asked_ms + timeout_ms - clock_now_ms();
     loop_timer_start(&kept->timer, left_ms > REOPENED_LEAST_MS ? left_ms : REOPENED_LEAST_MS);
     announce_change(kept->worker->gateway, kept);
@@ -575,10 +580,10 @@ void question_key_of_call(uint64_t call, char key[])
 bool question_ask_in_call(const struct question_origin *origin, enum question_kind kind,
                           struct str id, struct buffer *own_id)
 {
-    struct buffer message = {0};
+    OWNED_BUFFER(message);
+    ASSERT(origin->call != 0 && origin->take_answer);
     buffer_append_format(&message, "{\"id\":%.*s}", STR_ARGS(id));
     struct kept_question *kept = kept_question_create(origin, kind, buffer_str(&message));
-    buffer_finish(&message);
     kept->is_in_call = true;
     random_uuid(kept->question.id);
     question_key_of_call(origin->call, kept->question.key);
@@ -603,11 +608,11 @@ bool question_take(const struct question_origin *origin, struct str message)
     struct error error = {""};
     enum question_kind kind = QUESTION_ELICITATION;
     enum question_added added = QUESTION_TOO_MANY;
-    bool has_key = origin->task || origin->audience->key[0];
+    bool has_key = task_asking(origin) || origin->audience->key[0];
     question_read_kind(message, &kind);
     struct kept_question *kept = kept_question_create(origin, kind, message);
     size_t most = kind == QUESTION_ELICITATION ? ELICITATION_BYTES : SAMPLING_BYTES;
-    if (!origin->audience->can[kind] || !has_key || answer_gate_denies(origin->task))
+    if (!origin->audience->can[kind] || !has_key || answer_gate_denies(kept->task))
         decline(kept, origin->audience->is_closed);
     else if (message.length > most)
         respond_error(kept->worker, kept, jsonrpc_error_code(JSONRPC_INVALID_PARAMS),
@@ -648,7 +653,7 @@ bool question_take_cancel(const struct question_origin *origin, struct str messa
     struct question_closing closing = {.state = QUESTION_WITHDRAWN};
     if (match.upstream_id.length == 0 || question_table_count(gateway->questions) == 0)
         return false;
-    if (origin->task)
+    if (task_asking(origin))
         client_key_or_id_of_task(origin->task, key);
     else
         memcpy(key, origin->audience->key, sizeof key);

@@ -51,12 +51,15 @@ struct question_origin {
     const struct headers *headers; /* the headers of the answer to the server; NULL with a taker */
     const char *session;           /* digest of upstream's session, or "" */
     const struct question_audience *audience;
-    struct task *task; /* its execution asks; NULL: a client's own stream */
-    uint64_t call;     /* question_end_call() ends it; 0: the session does */
+    struct task *task; /* its call asks; NULL: a client's own stream, or one that waits itself */
+    uint64_t call;     /* question_end_call() ends what it asks; 0: the task does, or the session */
     bool is_on_stream; /* of the session: of no call that is known */
     /* The server has asked in an answer, and gets the response in a request: with a task. NULL: it
      * is sent to the server. */
     question_answer_taker take_answer;
+    /* For notices_take(): */
+    const char *key;              /* of the client (inbox/inbox.h), or "" */
+    struct server_budget *budget; /* for the requests of the server */
 };
 
 /* Whether it is a request that a server may ask a client. */

@@ -8,7 +8,9 @@
 #include "call/client_profile.h"
 #include "question_internal.h"
 #include "replicas/replicas.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/elicitation.h"
@@ -241,6 +243,7 @@ static void write_full(void *context, struct question *question)
         return;
     list->count++;
     separate(list->out);
+    ASSERT(question->owner);
     buffer_append_char(list->out, '{');
     json_add_text(list->out, "requestId", question->id);
     json_add_text(list->out, "server", question->source);
@@ -301,7 +304,6 @@ static void claim(void *context, struct question *question)
 {
     struct claiming *claiming = context;
     const struct call *call = claiming->call;
-    struct buffer id, message;
     bool waits_elsewhere = claiming->any_task && question->task[0] && client_knows_tasks(call);
     if (question->state != QUESTION_OPEN || question->claimant != 0 || waits_elsewhere ||
         !can_be_sent(call, question->kind))
@@ -310,8 +312,8 @@ static void claim(void *context, struct question *question)
         *claiming->claimant = question_next_number();
     question->claimant = *claiming->claimant;
     question->sent_as_it_came = is_in_its_session(call, question);
-    buffer_init(&id);
-    buffer_init(&message);
+    OWNED_BUFFER(id);
+    OWNED_BUFFER(message);
     question_write_sent_id(question, &id);
     if (question->task[0])
         dialect_write_related_message(&message, str_from(question->message), buffer_str(&id),
@@ -319,8 +321,6 @@ static void claim(void *context, struct question *question)
     else
         json_write_with_member(&message, str_from(question->message), "id", buffer_str(&id));
     sse_write_event(claiming->events, STR_EMPTY, STR_EMPTY, buffer_str(&message));
-    buffer_finish(&message);
-    buffer_finish(&id);
 }
 
 void question_claim(const struct call *call, const struct task *task, uint64_t *claimant,

@@ -121,6 +121,7 @@ static enum question_added add(struct question_table *table, struct question *qu
     if (find(bucket, &same, true))
         return QUESTION_REPEATED;
     size_t bytes = strlen(question->message);
+    ASSERT(question->id[0] && question->key[0]);
     if (!has_question_room(table, bucket, bytes, question->kind == QUESTION_IN_ROUND))
         return QUESTION_TOO_MANY;
     if (!bucket) {
@@ -151,6 +152,8 @@ static void remove_locked(struct question_table *table, struct question *questio
     struct str key = str_from(question->key);
     struct bucket *bucket = map_get(table->buckets, key);
     size_t bytes = strlen(question->message);
+    ASSERT(bucket && map_get(table->ids, str_from(question->id)) == question);
+    ASSERT_NUMBERS(bytes, <=, bucket->bytes);
     list_remove(&question->node);
     bucket->bytes -= bytes;
     table->bytes -= bytes;
@@ -212,6 +215,7 @@ static void free_in_round(void *value)
 static void hand_answer_on(struct question *old, struct list *fresh)
 {
     OWNED_BUFFER(name);
+    ASSERT_NUMBERS(old->kind, ==, QUESTION_IN_ROUND);
     json_decode_string(str_from(old->name), &name);
     LIST_FOR_EACH_SAFE (node, next, fresh) {
         struct question *question = LIST_ENTRY(node, struct question, node);
@@ -292,7 +296,9 @@ struct question *question_table_close(struct question_table *table, struct str k
     struct bucket *bucket = map_get(table->buckets, key);
     struct question *question = find(bucket, match, true);
     struct question *closed = question ? NULL : find(bucket, match, false);
+    ASSERT_NUMBERS(closing->state, !=, QUESTION_OPEN);
     if (question) {
+        ASSERT_NUMBERS(bucket->open, >, 0);
         question->state = closing->state;
         question->closed_ms = closing->now_ms;
         if (closing->answer)
@@ -315,6 +321,7 @@ bool question_table_reopen(struct question_table *table, struct question *questi
     bool may_open = !question->has_ended;
     if (may_open) {
         struct bucket *bucket = map_get(table->buckets, str_from(question->key));
+        ASSERT_NUMBERS(bucket->open, <, bucket->count);
         question->state = QUESTION_OPEN;
         question->answer[0] = '\0';
         question->call += question->kind == QUESTION_ROUND;

@@ -222,6 +222,7 @@ static void show_in_round(void *context, struct question *question)
 {
     struct showing *showing = context;
     bool is_open = question->state == QUESTION_OPEN;
+    ASSERT_NUMBERS(question->kind, ==, QUESTION_IN_ROUND);
     if (question->asked_ms > *showing->changed_ms)
         *showing->changed_ms = question->asked_ms;
     if (!is_open && question->closed_ms > *showing->changed_ms)
