@@ -305,7 +305,7 @@ static const struct level envelope_level = LEVEL(envelope_keys, "look-alike of a
 static const struct known_key *envelope_find(const struct level *level, const struct key *key)
 {
     for (const struct known_key *known = level->keys; known < level->keys + level->count; known++) {
-        if (known->length == key->length && load_word(known->name) == key->head &&
+        if (load_word(known->name) == key->head && known->length == key->length &&
             (key->length <= 8 || memcmp(known->name + 8, key->bytes + 8, key->length - 8) == 0))
             return known;
     }
@@ -392,23 +392,29 @@ static void note_scalar(const struct place *place, const char *at, const char *e
         meta_scalars_add(place->scalars, str_slice(at, (size_t)(end - at)));
 }
 
+static __attribute__((noinline)) const char *visit_unknown(struct scanner *scanner, const char *at,
+                                                           const struct key *key,
+                                                           const struct place *place)
+{
+    const char *quote = key->at;
+    if (is_lookalike(place->level, key))
+        scan_refuse(scanner, key->at, place->level->refusal);
+    const char *behind = scan_value(scanner, at);
+    if (behind && place->level == &envelope_level && !place->envelope->unknown_member.length)
+        envelope_take(place->envelope, offsetof(struct envelope, unknown_member), quote, behind);
+    if (behind)
+        note_scalar(place, at, behind);
+    return behind;
+}
+
 static const char *visit_member(struct scanner *scanner, const char *at, const struct key *key,
                                 void *context)
 {
     const struct place *place = context;
     const struct known_key *known = envelope_find(place->level, key);
     const char *quote = key->at; /* the key itself does not outlast the walk through its value */
-    if (!known) {
-        if (is_lookalike(place->level, key))
-            scan_refuse(scanner, key->at, place->level->refusal);
-        const char *behind = scan_value(scanner, at);
-        if (behind && place->level == &envelope_level && !place->envelope->unknown_member.length)
-            envelope_take(place->envelope, offsetof(struct envelope, unknown_member), quote,
-                          behind);
-        if (behind)
-            note_scalar(place, at, behind);
-        return behind;
-    }
+    if (!known)
+        return visit_unknown(scanner, at, key, place);
     const char *end = known->level && at < scanner->end && *at == '{'
                           ? scan_level(scanner, at, place->envelope, known->level)
                           : scan_value(scanner, at);

@@ -506,7 +506,8 @@ const char *scan_members(struct scanner *scanner, const char *at, scan_visitor *
     if (!enter(scanner, at))
         return NULL;
     const char *p = skip_space(at + 1, scanner->end);
-    while (first_key < scanner->keys.count || byte_at(scanner, p) != '}') {
+    bool empty = byte_at(scanner, p) == '}';
+    while (!empty) {
         const struct key *key = NULL;
         p = scan_key(scanner, p, &key);
         if (p && scanner->folds_keys && keys_fold_last(&scanner->keys))
