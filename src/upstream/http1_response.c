@@ -313,15 +313,39 @@ static enum head_outcome read_status(struct head_reader *reader, struct frame *f
     return http1_response_read_line(reader, frame, &reason);
 }
 
+/* The colon behind the name at `at`, whose letters become lower case; NULL: it is not there. */
+static char *lower_to_colon(char *at, char *end)
+{
+#ifdef __SSE2__
+    if (end - at >= 16) { /* as nearly all names are shorter */
+        const __m128i places = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)at);
+        unsigned colons = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(block, _mm_set1_epi8(':')));
+        if (colons != 0) {
+            int length = __builtin_ctz(colons);
+            __m128i is_upper = _mm_and_si128(_mm_cmpgt_epi8(block, _mm_set1_epi8('A' - 1)),
+                                             _mm_cmplt_epi8(block, _mm_set1_epi8('Z' + 1)));
+            __m128i is_name = _mm_cmplt_epi8(places, _mm_set1_epi8((char)length));
+            __m128i change = _mm_and_si128(_mm_and_si128(is_upper, is_name), _mm_set1_epi8(0x20));
+            _mm_storeu_si128((__m128i *)(void *)at, _mm_or_si128(block, change));
+            return at + length;
+        }
+    }
+#endif
+    char *colon = memchr(at, ':', (size_t)(end - at));
+    if (colon != NULL)
+        lower(at, (size_t)(colon - at));
+    return colon;
+}
+
 /* A name that has a row is a token; another one is looked at. */
 static enum head_outcome http1_response_read_name(struct head_reader *reader,
                                                   struct http_header *header)
 {
-    char *at = reader->at, *colon = memchr(at, ':', (size_t)(reader->end - at));
+    char *at = reader->at, *colon = lower_to_colon(at, reader->end);
     header->name = str_slice(at, (size_t)((colon != NULL ? colon : reader->end) - at));
     if (colon == NULL)
         return request_header_is_token(header->name) ? HEAD_IS_SHORT : HEAD_IS_NONE;
-    lower(at, header->name.length);
     header->known = (uint8_t)http_name_find(header->name);
     if (!http_name_has_row((enum http_name)header->known) && !request_header_is_token(header->name))
         return HEAD_IS_NONE;
