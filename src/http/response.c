@@ -212,7 +212,7 @@ static char *response_put(char *at, struct str text)
     return at + text.length;
 }
 
-/* Names and values in one piece of the request's pool. */
+/* The list, names and values in one piece of the request's pool. */
 static void response_copy_headers(h2o_req_t *request, const struct http_header *headers,
                                   size_t count)
 {
@@ -220,9 +220,11 @@ static void response_copy_headers(h2o_req_t *request, const struct http_header *
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
         bytes += headers[i].name.length + headers[i].value.length;
-    h2o_iovec_t *names = h2o_mem_alloc_pool(&request->pool, count * sizeof(h2o_iovec_t) + bytes);
+    list->entries = h2o_mem_alloc_pool(
+        &request->pool, count * (sizeof(h2o_header_t) + sizeof(h2o_iovec_t)) + bytes);
+    list->capacity = count;
+    h2o_iovec_t *names = (h2o_iovec_t *)(list->entries + count);
     char *at = (char *)(names + count);
-    h2o_vector_reserve(&request->pool, list, list->size + count);
     for (size_t i = 0; i < count; i++) {
         if (!is_sendable(&headers[i]))
             continue;
