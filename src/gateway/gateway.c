@@ -40,6 +40,7 @@
 #include "state/source_eras.h"
 #include "state/task_aliases.h"
 #include "state/tool_catalog.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/blocks.h"
@@ -177,6 +178,7 @@ static void replica_news_take(struct gateway_worker *worker, const struct news *
         [NEWS_TASK_WANTED] = take_wanted,          [NEWS_WAIT_OVER] = cancelled_take_news,
         [NEWS_REPEATED_CALL] = repeated_news_take,
     };
+    ASSERT_NUMBERS(news->kind, <, NEWS_COUNT);
     takers[news->kind](worker, news);
 }
 

@@ -19,10 +19,10 @@ const LIMITS = {
   pointers: 22,
   lines: 136900, // what is added meanwhile has some room
   gateway: 44500,
-  files: 788,
-  users: 32,
+  files: 782,
+  users: 29,
   statics: 26,
-  assertions: 434,
+  assertions: 477,
 };
 const measured = measure();
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "call/call.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/identity/identity.h"
@@ -96,7 +97,10 @@ static struct trader *trader_get(struct gateway_worker *worker,
 /* Under the lock. */
 static void trader_unref(struct trader *trader)
 {
-    if (!trader || --trader->references > 0)
+    if (!trader)
+        return;
+    ASSERT_NUMBERS(trader->references, >, 0);
+    if (--trader->references > 0)
         return;
     list_remove(&trader->node);
     exchanger_unref(trader->exchanger);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
@@ -95,6 +96,7 @@ static struct kind *create_kind(enum log_level level, const char *message,
 
 static void log_aggregate_write_line(struct kind *kind, int64_t calls)
 {
+    ASSERT_NUMBERS(kind->count, <=, LOG_AGGREGATE_FIELDS_MAX);
     kind->fields[kind->count] = LOG_NUMBER("calls", calls);
     log_write(kind->level, kind->message, kind->fields, kind->count + 1);
 }

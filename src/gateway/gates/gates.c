@@ -10,6 +10,7 @@
 #include "methods/methods.h"
 #include "replicas/news.h"
 #include "replicas/relayed.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/policy/gate.h"
 
 enum gate {
@@ -110,6 +111,7 @@ static void dispatch(struct call *call)
     };
     call->method = mcp_method_find(call->envelope.method, call->dialect->era);
     enum mcp_treatment treatment = call->method->treatment;
+    ASSERT_NUMBERS(treatment, <, sizeof handlers / sizeof *handlers);
     call_step handle = handlers[treatment][call->dialect->era - 1]; /* eras are 1 and 2 */
     call_counters_came(call->method, call->envelope.body.length);
     if (treatment != MCP_TOOLS_CALL)

@@ -9,6 +9,7 @@
 
 #include "state/tool_catalog.h"
 #include "task_summary.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/magic.h"
@@ -63,6 +64,9 @@ static void remove_entry(struct inbox_ring *ring, struct inbox_entry *entry)
 {
     if (ring->latest == entry)
         ring->latest = NULL;
+    ASSERT_NUMBERS(ring->count, >, 0);
+    ASSERT_NUMBERS(ring->bytes, >=, entry->size);
+    ASSERT_NUMBERS(*ring->total, >=, entry->size);
     list_remove(&entry->node);
     ring->count--;
     ring->bytes -= entry->size;
@@ -272,6 +276,7 @@ void inbox_waiter_end(struct inbox_waiter *waiter)
     pthread_mutex_lock(&waiter->clients->lock);
     struct inbox *client = waiter->client;
     if (client) {
+        ASSERT_NUMBERS(client->waiter_count, >, 0);
         list_remove(&waiter->node);
         client->waiter_count--;
         inbox_used(waiter->clients, client);
@@ -394,14 +399,24 @@ void inbox_touch(struct gateway *gateway, struct str key)
     pthread_mutex_unlock(&clients->lock);
 }
 
+/* The inbox of a key, or NULL; inbox_unlock() follows. */
+static struct inbox *inbox_lock(struct gateway *gateway, struct str key)
+{
+    pthread_mutex_lock(&gateway->inbox_table->lock);
+    return inbox_find(gateway->inbox_table, key);
+}
+
+static void inbox_unlock(struct gateway *gateway)
+{
+    pthread_mutex_unlock(&gateway->inbox_table->lock);
+}
+
 void inbox_end(struct gateway *gateway, struct str key)
 {
-    struct inbox_table *clients = gateway->inbox_table;
-    pthread_mutex_lock(&clients->lock);
-    struct inbox *client = inbox_find(clients, key);
+    struct inbox *client = inbox_lock(gateway, key);
     if (client)
-        remove_client(clients, client);
-    pthread_mutex_unlock(&clients->lock);
+        remove_client(gateway->inbox_table, client);
+    inbox_unlock(gateway);
 }
 
 void inbox_end_session(struct gateway *gateway, struct str key)
@@ -496,22 +511,18 @@ static void push_event(struct inbox_table *clients, struct inbox *client, enum i
 void inbox_add_event(struct gateway *gateway, struct str key, enum inbox_event type,
                      struct str server, struct str data)
 {
-    struct inbox_table *clients = gateway->inbox_table;
-    pthread_mutex_lock(&clients->lock);
-    struct inbox *client = inbox_find(clients, key);
+    struct inbox *client = inbox_lock(gateway, key);
     if (client)
-        push_event(clients, client, type, server, data);
-    pthread_mutex_unlock(&clients->lock);
+        push_event(gateway->inbox_table, client, type, server, data);
+    inbox_unlock(gateway);
 }
 
 /* Whether an event of this type whose data has `text` in it has not been told yet. */
 static bool inbox_has_event(struct gateway *gateway, struct str key, enum inbox_event type,
                             struct str text)
 {
-    struct inbox_table *clients = gateway->inbox_table;
     bool is_there = false;
-    pthread_mutex_lock(&clients->lock);
-    struct inbox *client = inbox_find(clients, key);
+    struct inbox *client = inbox_lock(gateway, key);
     if (client) {
         LIST_FOR_EACH_SAFE (node, next, &client->events.entries) {
             const struct inbox_entry *entry = LIST_ENTRY(node, struct inbox_entry, node);
@@ -520,7 +531,7 @@ static bool inbox_has_event(struct gateway *gateway, struct str key, enum inbox_
                                                            text.bytes, text.length) != NULL);
         }
     }
-    pthread_mutex_unlock(&clients->lock);
+    inbox_unlock(gateway);
     return is_there;
 }
 
@@ -559,34 +570,31 @@ void inbox_add_source_event(struct gateway *gateway, enum inbox_event type, stru
 
 void inbox_add_log(struct gateway *gateway, struct str key, struct str server, struct str params)
 {
-    struct inbox_table *clients = gateway->inbox_table;
-    pthread_mutex_lock(&clients->lock);
-    struct inbox *client = inbox_find(clients, key);
+    struct inbox *client = inbox_lock(gateway, key);
     if (client)
         inbox_ring_push(&client->logs, inbox_entry_create(0, server, STR_EMPTY, params),
-                        INBOX_MOST_LOGS, allowance(clients, &client->logs, 4));
-    pthread_mutex_unlock(&clients->lock);
+                        INBOX_MOST_LOGS, allowance(gateway->inbox_table, &client->logs, 4));
+    inbox_unlock(gateway);
 }
 
 void inbox_add_notification(struct gateway *gateway, struct str key, struct str server,
                             struct str method, struct str params)
 {
-    struct inbox_table *clients = gateway->inbox_table;
-    pthread_mutex_lock(&clients->lock);
-    struct inbox *client = inbox_find(clients, key);
+    struct inbox *client = inbox_lock(gateway, key);
     if (client) {
         struct buffer data = {0};
         inbox_ring_push(&client->notifications, inbox_entry_create(0, server, method, params),
-                        INBOX_MOST_NOTIFICATIONS, allowance(clients, &client->notifications, 4));
+                        INBOX_MOST_NOTIFICATIONS,
+                        allowance(gateway->inbox_table, &client->notifications, 4));
         buffer_append_text(&data, "{\"method\":");
         buffer_append_json_string(&data, method);
         if (params.length > 0)
             buffer_append_format(&data, ",\"params\":%.*s", STR_ARGS(params));
         buffer_append_char(&data, '}');
-        push_event(clients, client, INBOX_NOTIFICATION, server, buffer_str(&data));
+        push_event(gateway->inbox_table, client, INBOX_NOTIFICATION, server, buffer_str(&data));
         buffer_finish(&data);
     }
-    pthread_mutex_unlock(&clients->lock);
+    inbox_unlock(gateway);
 }
 
 /* Reading an inbox: each entry is given out once. */
@@ -654,31 +662,27 @@ static struct inbox_entry *find_creation(struct list *entries, struct str task)
 
 void inbox_drop_creation(struct gateway *gateway, struct str key, struct str task)
 {
-    struct inbox_table *clients = gateway->inbox_table;
     struct list taken;
     list_init(&taken);
-    pthread_mutex_lock(&clients->lock);
-    struct inbox *client = inbox_find(clients, key);
+    struct inbox *client = inbox_lock(gateway, key);
     struct inbox_entry *created = client ? find_creation(&client->events.entries, task) : NULL;
     if (created)
         inbox_ring_take_one(&client->events, created, &taken);
-    pthread_mutex_unlock(&clients->lock);
+    inbox_unlock(gateway);
     free(created);
 }
 
 size_t inbox_take_events(struct gateway *gateway, struct str key, struct str announced,
                          struct buffer *out)
 {
-    struct inbox_table *clients = gateway->inbox_table;
     struct list taken;
     list_init(&taken);
-    pthread_mutex_lock(&clients->lock);
-    struct inbox *client = inbox_find(clients, key);
+    struct inbox *client = inbox_lock(gateway, key);
     if (client) {
         inbox_ring_take(&client->events, &taken);
         client->has_news = false;
     }
-    pthread_mutex_unlock(&clients->lock);
+    inbox_unlock(gateway);
     struct inbox_entry *created = find_creation(&taken, announced);
     if (created)
         list_remove(&created->node);
@@ -688,14 +692,12 @@ size_t inbox_take_events(struct gateway *gateway, struct str key, struct str ann
 
 size_t inbox_take_notifications(struct gateway *gateway, struct str key, struct buffer *out)
 {
-    struct inbox_table *clients = gateway->inbox_table;
     struct list taken;
     list_init(&taken);
-    pthread_mutex_lock(&clients->lock);
-    struct inbox *client = inbox_find(clients, key);
+    struct inbox *client = inbox_lock(gateway, key);
     if (client)
         inbox_ring_take(&client->notifications, &taken);
-    pthread_mutex_unlock(&clients->lock);
+    inbox_unlock(gateway);
     return write_all(out, &taken, write_notification);
 }
 
@@ -725,13 +727,11 @@ static bool is_as_grave(const struct inbox_entry *entry, int least)
 size_t inbox_take_logs(struct gateway *gateway, struct str key, struct str level, size_t limit,
                        struct buffer *out)
 {
-    struct inbox_table *clients = gateway->inbox_table;
     int least = severity(level);
     size_t fitting = 0;
     struct list taken;
     list_init(&taken);
-    pthread_mutex_lock(&clients->lock);
-    struct inbox *client = inbox_find(clients, key);
+    struct inbox *client = inbox_lock(gateway, key);
     if (client) {
         LIST_FOR_EACH_SAFE (node, next, &client->logs.entries) {
             fitting += is_as_grave(LIST_ENTRY(node, struct inbox_entry, node), least);
@@ -742,7 +742,7 @@ size_t inbox_take_logs(struct gateway *gateway, struct str key, struct str level
                 inbox_ring_take_one(&client->logs, entry, &taken);
         }
     }
-    pthread_mutex_unlock(&clients->lock);
+    inbox_unlock(gateway);
     return write_all(out, &taken, write_log);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "inbox_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 
 /* Separates a session from its owner in a key. A digest stands before it. */
@@ -29,6 +30,7 @@ static const struct {
 
 const char *inbox_event_name(enum inbox_event type)
 {
+    ASSERT_NUMBERS(type, <, INBOX_EVENT_COUNT);
     return event_rows[type].name;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/log.h"
@@ -96,6 +97,7 @@ void list_cache_destroy(struct list_cache *lists)
 /* Under the lock. Takes it off its list alone: the map has lost it already. */
 static void drop(struct list_cache *lists, struct entry *entry)
 {
+    ASSERT_NUMBERS(lists->bytes, >=, entry->result.length);
     lists->bytes -= entry->result.length;
     list_remove(&entry->node);
     list_cache_entry_destroy(entry);

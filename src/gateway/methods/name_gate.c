@@ -9,6 +9,7 @@
 #include "skill_contents.h"
 #include "tools/doc_resources.h"
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/policy/gate.h"
 #include "taskgate/telemetry/span.h"
@@ -52,6 +53,7 @@ struct targets {
 
 static void add_target(struct targets *targets, struct str name, enum target_kind kind)
 {
+    ASSERT_NUMBERS(targets->count, <, sizeof targets->items / sizeof *targets->items);
     targets->items[targets->count++] = (struct target){name, kind};
 }
 

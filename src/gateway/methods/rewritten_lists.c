@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 
@@ -99,6 +100,7 @@ struct rewritten_list *rewritten_list_create(const struct rewritten_key *key,
 
 void rewritten_list_set_written(struct rewritten_list *list, struct buffer *text, size_t id_at)
 {
+    ASSERT_NUMBERS(id_at, <=, text->length);
     list->written = *text;
     list->written_id_at = id_at;
     buffer_init(text);
@@ -190,6 +192,7 @@ struct rewritten_list *rewritten_lists_find(struct rewritten_lists *lists,
 static void rewritten_lists_take_out(struct rewritten_lists *lists, struct rewritten_list *list,
                                      struct list *gone)
 {
+    ASSERT_NUMBERS(lists->bytes, >=, list->bytes);
     lists->bytes -= list->bytes;
     list_remove(&list->node);
     list_append(gone, &list->node);

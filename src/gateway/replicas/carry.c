@@ -11,6 +11,7 @@
 #include "relay_signature.h"
 #include "relayed.h"
 #include "replicas.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/log.h"
@@ -90,6 +91,7 @@ static void pulse_leave(struct pulse_listener *listener)
 /* A listener may join again meanwhile: the pulse of another question. */
 static void pulse_end(struct pulse *pulse, bool is_over)
 {
+    ASSERT(!pulse->has_ended);
     pulse->has_ended = true;
     list_remove(&pulse->node);
     while (!list_is_empty(&pulse->listeners)) {
@@ -455,6 +457,7 @@ static void carry_on_head(void *context, int status, const struct http_header *i
         carry->call->outcome = "error";
     headers_init_in(&headers, room, HEADERS_ROOM);
     headers_from_response(&headers, items, count);
+    ASSERT(!carry->has_begun); /* one response has one head */
     carry->has_begun = true;
     bool is_known =
         str_to_u64(find(items, count, HTTP_NAME_CONTENT_LENGTH), &length) && length <= INT64_MAX;

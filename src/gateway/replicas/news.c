@@ -10,6 +10,7 @@
 #include "relay_signature.h"
 #include "relayed.h"
 #include "replicas.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -142,6 +143,7 @@ static struct sending *sending_from(void *context)
 static void destroy(struct sending *sending)
 {
     list_remove(&sending->node);
+    ASSERT_NUMBERS(sending->worker->news_count, >, 0);
     sending->worker->news_count--;
     buffer_finish(&sending->body);
     free(sending->replica);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "seen_table.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/map.h"
@@ -47,6 +48,7 @@ static struct session_holders *session_holders_create(void)
 static char *drop(struct holder *holder, struct held_session *session)
 {
     char *name = session->name;
+    ASSERT_NUMBERS(holder->count, >, 0);
     list_remove(&session->node);
     holder->count--;
     free(session);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
@@ -224,6 +225,7 @@ static void add(struct telling *telling, const struct definition_items *list,
         telling->is_cut = true;
         return;
     }
+    ASSERT_NUMBERS(telling->count, <, MOST_AT_ONCE);
     if (!telling->items)
         telling->items = memory_alloc_array(MOST_AT_ONCE, sizeof *telling->items);
     buffer_init(&text);
@@ -263,6 +265,7 @@ static void on_told(void *context, const struct store_reply *reply)
     for (size_t i = 0; i < reply->definition_count; i++)
         is_kept = put(&reply->definitions[i], true) && is_kept;
     pthread_mutex_lock(&watch->lock);
+    ASSERT(told.watched->kinds[told.kind].is_under_way);
     told.watched->kinds[told.kind].is_under_way = false;
     bool was_cut = told.watched->kinds[told.kind].again && reply->status == STORE_OK;
     if (was_cut)
@@ -343,6 +346,7 @@ struct names {
 static void flag(const struct definition_items *list, struct names *names,
                  const struct definition_item *item, unsigned flag)
 {
+    ASSERT_NUMBERS(item - list->items, <, (ptrdiff_t)list->count);
     names->of[item - list->items] |= flag;
 }
 

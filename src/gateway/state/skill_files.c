@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
@@ -55,6 +56,7 @@ struct skill_files {
 
 static void destroy_version(struct source_skills *source, struct skill_version *version)
 {
+    ASSERT_NUMBERS(source->count, >, version->count);
     source->count -= 1 + version->count;
     for (size_t i = 0; i < version->count; i++)
         free(version->rows[i].uri);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
@@ -197,6 +198,7 @@ bool source_eras_serves_modern(struct source_eras *eras, const struct config_sou
 static const char *source_eras_name_of(unsigned served)
 {
     static const char *const names[] = {"none", "legacy", "modern", "both"};
+    ASSERT_NUMBERS(served, <, sizeof names / sizeof *names);
     return names[served];
 }
 
