@@ -211,6 +211,7 @@ static void fill_places(struct matching *matching, struct ballot_need *missing)
             memset(matching->is_tried, 0, matching->voter_count * sizeof *matching->is_tried);
             if (!fill_place(matching, need))
                 break;
+            ASSERT_NUMBERS(missing[need].count, >, 0);
             missing[need].count--;
         }
     }
@@ -229,6 +230,7 @@ static void ballot_match(const struct ballot *ballot, struct ballot_need *missin
         if (ballot_counts(ballot, i) && is_first_of_person(ballot, i))
             matching.voters[matching.voter_count++] = &ballot->votes.items[i];
     }
+    ASSERT_NUMBERS(matching.voter_count, <=, count);
     fill_places(&matching, missing);
     free((void *)matching.voters);
     free(matching.places);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
@@ -120,6 +121,7 @@ void ballot_terms_finish(struct ballot_terms *terms)
 
 void ballot_terms_add_need(struct ballot_terms *terms, const char *group, int64_t count)
 {
+    ASSERT_NUMBERS(count, >, 0);
     terms->needs = memory_grow_array(terms->needs, terms->need_count + 1, sizeof *terms->needs);
     terms->needs[terms->need_count++] = (struct ballot_need){memory_copy_text(group), count};
     terms->quorum = 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bytes.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "unescape.h"
@@ -84,6 +85,7 @@ static struct str write_string(struct writer *writer)
     if (text.length && memchr(text.bytes, '\\', text.length)) {
         /* Decoding only shrinks: the text's own length is enough for all of it. */
         size_t start = writer->keys.length;
+        ASSERT_NUMBERS(text.length, <=, writer->keys.capacity - start); /* else all would move */
         unescape_append(&writer->keys, text);
         text = str_slice(writer->keys.bytes + start, writer->keys.length - start);
     }

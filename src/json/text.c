@@ -4,6 +4,7 @@
 
 #include "bytes.h"
 #include "scanner.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
@@ -397,9 +398,11 @@ void json_write_changed(struct buffer *out, struct str object, const struct json
         object = STR("{}");
     const char *at = object.bytes, *behind = behind_members(object);
     for (size_t i; (i = next_old(changes, count, at)) < count;) {
+        const char *end = changes[i].old.bytes + changes[i].old.length;
+        ASSERT(end <= behind); /* it was found in this very text */
         text_append_span(out, at, changes[i].old.bytes);
         buffer_append(out, changes[i].value);
-        at = changes[i].old.bytes + changes[i].old.length;
+        at = end;
     }
     text_append_span(out, at, behind);
     bool is_first = behind[-1] == '{';

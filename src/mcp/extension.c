@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
@@ -16,6 +17,7 @@ static const struct mcp_extension extensions[] = {
 
 const struct mcp_extension *mcp_extension_get(enum mcp_extension_id id)
 {
+    ASSERT_NUMBERS(id, <, sizeof extensions / sizeof *extensions);
     return &extensions[id];
 }
 

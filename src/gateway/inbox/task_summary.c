@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 
@@ -18,6 +19,7 @@ static const char *const statuses[TASK_STATE_COUNT] = {
 
 const char *task_summary_status(enum task_state state)
 {
+    ASSERT_NUMBERS(state, <, sizeof statuses / sizeof *statuses);
     return statuses[state];
 }
 

@@ -29,6 +29,7 @@ static const char *const names[NEWS_COUNT] = {
 
 static const char *news_name(enum news_kind kind)
 {
+    ASSERT_NUMBERS(kind, <, sizeof names / sizeof *names);
     return names[kind];
 }
 
