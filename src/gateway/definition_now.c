@@ -6,6 +6,7 @@
 #include "call/worker.h"
 #include "decision/drift_check.h"
 #include "state/tool_catalog.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
@@ -20,8 +21,7 @@ static void write_now(struct buffer *out, struct catalog *catalog, const struct 
 {
     const struct catalog_asked asked = {str_from(task->source), drift_check_owner(task),
                                         str_from(task->tool)};
-    struct buffer words;
-    buffer_init(&words);
+    OWNED_BUFFER(words);
     buffer_append_char(&words, '{');
     if (tool->word == CATALOG_TOLD)
         catalog_describe_tool(catalog, &asked, tool->digest, &words);
@@ -32,7 +32,6 @@ static void write_now(struct buffer *out, struct catalog *catalog, const struct 
     definition_now_add_member(out, "annotations",
                               json_member(buffer_str(&words), "toolAnnotations"));
     buffer_append_char(out, '}');
-    buffer_finish(&words);
 }
 
 bool gateway_definition_changed(const struct gateway_worker *worker, const struct task *task,

@@ -15,6 +15,7 @@
 #include "taskgate/approval/terms.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/paths.h"
 #include "taskgate/json/text.h"
@@ -25,11 +26,9 @@
 static void digest_of_rest(struct str arguments, const struct ballot_names *paths,
                            char digest[DIGEST_HEX_BYTES])
 {
-    struct buffer rest;
-    buffer_init(&rest);
+    OWNED_BUFFER(rest);
     json_write_without_paths(&rest, arguments, paths->items, paths->count);
     canonical_digest(buffer_str(&rest), digest);
-    buffer_finish(&rest);
 }
 
 static bool keeps_the_rest(const struct task *task, struct str arguments)
@@ -141,15 +140,13 @@ static enum edit_status judge_route(const struct gateway_worker *worker,
 static void write_request(struct buffer *out, const struct envelope *envelope, struct str arguments)
 {
     struct str old = envelope->arguments.raw;
-    struct buffer params;
-    buffer_init(&params);
+    OWNED_BUFFER(params);
     if (old.length == 0) {
         json_write_with_member(&params, envelope->params, "arguments", arguments);
         old = envelope->params;
         arguments = buffer_str(&params);
     }
     envelope_write_replaced(envelope, old, arguments, out);
-    buffer_finish(&params);
 }
 
 /* It is read as a client's is, by the same reader. */

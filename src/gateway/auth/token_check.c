@@ -12,6 +12,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/http/guard.h"
 #include "taskgate/identity/identity.h"
 #include "taskgate/identity/issuer.h"
@@ -311,7 +312,7 @@ static void append_quoted(struct buffer *out, const char *name, struct str value
 static void write_challenge(const struct call *call, enum token_error error, struct buffer *out)
 {
     const struct config_strings *scopes = &call->source->auth.scopes;
-    struct buffer text = {0};
+    OWNED_BUFFER(text);
     struct str path = http_path(call->exchange);
     buffer_append_text(out, "Bearer");
     write_base(call, &text);
@@ -328,7 +329,6 @@ static void write_challenge(const struct call *call, enum token_error error, str
         append_quoted(out, "error", str_from(token_error_code(error)));
         append_quoted(out, "error_description", str_from(token_error_description(error)));
     }
-    buffer_finish(&text);
 }
 
 /* Ends the call: 401 or 403 with a challenge, 503 without. */

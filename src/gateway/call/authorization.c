@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "taskgate/core/buffer.h"
+#include "taskgate/core/owned.h"
 
 static bool is_blank(char c)
 {
@@ -33,9 +34,8 @@ static void append_lower(struct buffer *out, struct str word)
 
 void authorization_digest(struct str value, char hex[DIGEST_HEX_BYTES])
 {
-    struct buffer spelled;
+    OWNED_BUFFER(spelled);
     struct str first = next_word(&value), word = next_word(&value);
-    buffer_init(&spelled);
     if (word.length)
         append_lower(&spelled, first);
     else
@@ -45,7 +45,6 @@ void authorization_digest(struct str value, char hex[DIGEST_HEX_BYTES])
         buffer_append(&spelled, word);
     }
     digest_sha256_hex(buffer_str(&spelled), hex);
-    buffer_finish(&spelled);
 }
 
 void owner_write(char owner[OWNER_BYTES], const char *token, const char *session,

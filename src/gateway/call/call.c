@@ -17,6 +17,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/identity/identity.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"
@@ -402,12 +403,11 @@ void call_digest_session(const struct call *call, struct str id, char digest[DIG
         digest_sha256_hex(id, digest);
         return;
     }
-    struct buffer text = {0};
+    OWNED_BUFFER(text);
     buffer_append_text(&text, call->identity->owner);
     buffer_append_char(&text, '\0');
     buffer_append(&text, id);
     digest_sha256_hex(buffer_str(&text), digest);
-    buffer_finish(&text);
 }
 
 /* Without sessions a session owns nothing. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "headers.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/envelope.h"
 #include "taskgate/json/text.h"
 #include "taskgate/loop/loop.h"
@@ -51,10 +52,9 @@ struct span *server_span_start(const struct upstream_trace *trace,
                                const struct config_source *source, struct str method,
                                struct str name)
 {
-    struct buffer span_name = {0};
+    OWNED_BUFFER(span_name);
     span_name_write(&span_name, method, name);
     struct span *span = span_start(SPAN_CLIENT, buffer_str(&span_name), &trace->parent);
-    buffer_finish(&span_name);
     if (!span_is_sampled(span))
         return span;
     span_set_text(span, ATTRIBUTE_METHOD, method);

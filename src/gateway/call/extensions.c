@@ -5,6 +5,7 @@
 
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/mcp/extension.h"
 
 /* ---- what the log has ---- */
@@ -17,13 +18,12 @@ static bool extensions_is_logged(struct str source, struct str name)
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static uint64_t logged[LOGGED_MOST];
     static size_t count;
-    struct buffer key = {0};
+    OWNED_BUFFER(key);
     size_t i = 0;
     buffer_append(&key, source);
     buffer_append_char(&key, '/'); /* a source's id has none */
     buffer_append(&key, name);
     uint64_t hash = str_hash(buffer_str(&key));
-    buffer_finish(&key);
     pthread_mutex_lock(&lock);
     while (i < count && logged[i] != hash)
         i++;

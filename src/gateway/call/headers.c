@@ -8,6 +8,7 @@
 #include "call.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/mcp/era.h"
 #include "taskgate/mcp/mirrored_header.h"
 
@@ -276,11 +277,8 @@ static bool is_in_list(const struct named_headers *named, const struct http_head
         return false;
     if (!named->long_list)
         return is_in_short_list(named->list, header->name);
-    struct buffer room;
-    buffer_init(&room);
-    bool is_named = map_get(named->long_list, fold_name(header->name, &room)) != NULL;
-    buffer_finish(&room);
-    return is_named;
+    OWNED_BUFFER(room);
+    return map_get(named->long_list, fold_name(header->name, &room)) != NULL;
 }
 
 static inline bool is_named_by(const struct named_headers *named, const struct http_header *header)

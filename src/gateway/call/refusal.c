@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client_profile.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 #define AGAIN "The same call asks for approval again."
@@ -159,8 +160,7 @@ void refusal_write_text(struct buffer *out, const struct call *call, enum jsonrp
 void refusal_write_result(struct buffer *out, const struct call *call, enum jsonrpc_error error,
                           struct str object, const struct task *task)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_reserve(out, 2 * object.length + 128);
     refusal_write_text(&text, call, error, object, task);
     buffer_append_text(out, "{\"content\":[{\"type\":\"text\",\"text\":");
@@ -168,5 +168,4 @@ void refusal_write_result(struct buffer *out, const struct call *call, enum json
     buffer_append_text(out, "}],\"isError\":true,\"_meta\":{\"" REFUSAL_ERROR "\":");
     buffer_append(out, object);
     buffer_append_text(out, "}}");
-    buffer_finish(&text);
 }

@@ -9,6 +9,7 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 /* They are many, so that each is one piece. */
 struct kept {
@@ -109,12 +110,11 @@ static void request_headers_append_line(struct buffer *out, struct str name, str
 void request_headers_digest(const struct http_exchange *exchange, char hex[DIGEST_HEX_BYTES])
 {
     struct headers headers;
-    struct buffer text;
+    OWNED_BUFFER(text);
     size_t count = 0;
     headers_init(&headers, false);
     headers_from_client(&headers, exchange);
     headers_drop(&headers, HTTP_NAME_MIRRORS_BODY); /* each request has its own */
-    buffer_init(&text);
     struct line *lines = memory_alloc_array(headers.count + 1, sizeof *lines);
     for (size_t i = 0; i < headers.count; i++) {
         struct str name = headers.items[i].name;
@@ -126,7 +126,6 @@ void request_headers_digest(const struct http_exchange *exchange, char hex[DIGES
         request_headers_append_line(&text, lines[i].header->name, lines[i].header->value);
     digest_sha256_hex(buffer_str(&text), hex);
     free(lines);
-    buffer_finish(&text);
     headers_finish(&headers);
 }
 
@@ -134,8 +133,7 @@ void request_headers_digest_credentials(const struct headers *headers,
                                         const struct config_source *source,
                                         char hex[DIGEST_HEX_BYTES])
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     for (size_t i = 0; i < sizeof credentials / sizeof *credentials; i++)
         request_headers_append_line(&text, credentials[i],
                                     headers_find(headers, credentials[i].bytes));
@@ -143,7 +141,6 @@ void request_headers_digest_credentials(const struct headers *headers,
         request_headers_append_line(&text, str_from(source->headers[i].name),
                                     str_from(source->headers[i].value));
     digest_sha256_hex(buffer_str(&text), hex);
-    buffer_finish(&text);
 }
 
 /* ---- for people ---- */
@@ -236,8 +233,7 @@ static void add_credentials(struct headers *headers, const struct headers *from)
 
 static struct kept *make_kept(struct str session_key, const struct headers *headers)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append(&text, session_key);
     for (size_t i = 0; i < headers->count; i++) {
         if (!IS_AMONG(headers->items[i].name, credentials))
@@ -248,7 +244,6 @@ static struct kept *make_kept(struct str session_key, const struct headers *head
     kept->length = text.length;
     if (text.length > 0)
         memcpy(kept->text, text.bytes, text.length);
-    buffer_finish(&text);
     return kept;
 }
 

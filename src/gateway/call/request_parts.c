@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "taskgate/core/owned.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"
 
@@ -28,8 +29,7 @@ static void read_other_params(struct buffer *out, const struct envelope *envelop
 static void digest(struct request_parts *parts, const struct envelope *envelope)
 {
     struct str arguments = envelope->arguments.raw;
-    struct buffer whole;
-    buffer_init(&whole);
+    OWNED_BUFFER(whole);
     buffer_append_text(&whole, "{\"name\":");
     buffer_append(&whole, envelope->name.raw);
     buffer_append_text(&whole, ",\"arguments\":");
@@ -40,7 +40,6 @@ static void digest(struct request_parts *parts, const struct envelope *envelope)
     buffer_append(&whole, buffer_str(&parts->other_params));
     buffer_append_char(&whole, '}');
     canonical_digest(buffer_str(&whole), parts->digest);
-    buffer_finish(&whole);
 }
 
 void request_parts_read(struct request_parts *parts, const struct envelope *envelope)

@@ -9,6 +9,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/state_seal.h"
 #include "taskgate/json/text.h"
 
@@ -141,22 +142,19 @@ static bool unseal(const struct call *call, struct buffer *payload)
 
 bool request_state_peek(const struct call *call, struct request_state *state)
 {
-    struct buffer payload = {0};
+    OWNED_BUFFER(payload);
     struct str fields[FIELD_COUNT];
-    bool is_read = unseal(call, &payload) && read_payload(buffer_str(&payload), fields, state);
-    buffer_finish(&payload);
-    return is_read;
+    return unseal(call, &payload) && read_payload(buffer_str(&payload), fields, state);
 }
 
 bool request_state_open(const struct call *call, struct request_state *state)
 {
-    struct buffer payload = {0};
+    OWNED_BUFFER(payload);
     const char *wrong = "it is forged, or of another source or key";
     if (unseal(call, &payload))
         wrong = judge(call, buffer_str(&payload), state);
     if (wrong)
         log_warn("A request state was refused", LOG_TEXT("source", call->source->id),
                  LOG_TEXT("reason", wrong));
-    buffer_finish(&payload);
     return wrong == NULL;
 }

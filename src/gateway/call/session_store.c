@@ -5,6 +5,7 @@
 
 #include "state/session_table.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 
 static void add_declared(struct buffer *out, const char *key, bool is_declared)
@@ -17,14 +18,12 @@ static void add_declared(struct buffer *out, const char *key, bool is_declared)
 
 static void add_given(struct buffer *out, const struct call *call, const char *session)
 {
-    struct buffer said;
-    buffer_init(&said);
+    OWNED_BUFFER(said);
     if (call_gives_session(call) &&
         given_sessions_get(call->worker->gateway->given_sessions, str_from(call->source->id),
                            str_from(session), &said)) {
         json_add_value(out, SESSION_GIVEN, buffer_str(&said));
     }
-    buffer_finish(&said);
 }
 
 /* The client's capabilities that are needed later, and those that were declared in its place. The

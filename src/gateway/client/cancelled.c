@@ -11,6 +11,7 @@
 #include "call/deferred_response.h"
 #include "conversation/detach.h"
 #include "inbox/inbox.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "tools/plain.h"
@@ -75,8 +76,7 @@ static const struct broadcast_kind cancellation_kind = {
 /* A wait for a task's result may be at the task's home. */
 static void tell_others(struct call *call, const struct cancellation *cancellation)
 {
-    struct buffer wait;
-    buffer_init(&wait);
+    OWNED_BUFFER(wait);
     buffer_append_char(&wait, '{');
     json_add_text(&wait, "source", call->source->id);
     json_add_text(&wait, "session", call->session);
@@ -87,7 +87,6 @@ static void tell_others(struct call *call, const struct cancellation *cancellati
     }
     buffer_append_char(&wait, '}');
     news_send(call->worker, &(struct news){.kind = NEWS_WAIT_OVER, .wait = buffer_str(&wait)});
-    buffer_finish(&wait);
 }
 
 void cancelled_take_news(struct gateway_worker *worker, const struct news *news)

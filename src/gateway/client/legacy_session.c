@@ -351,11 +351,9 @@ static void answer_with_session(struct call *call, struct str session, struct st
 {
     const struct http_header headers[] = {{STR("content-type"), STR("application/json")},
                                           {STR("mcp-session-id"), session}};
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
     jsonrpc_write_result(&message, call->envelope.id, result);
     call_respond(call, 200, headers, 2, buffer_str(&message));
-    buffer_finish(&message);
 }
 
 static void write_session(struct buffer *id)
@@ -509,12 +507,10 @@ void session_end_handle(struct call *call)
 
 static void refuse(struct call *call, int status, struct str why)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     struct str id = call->envelope.kind == ENVELOPE_REQUEST ? call->envelope.id : STR_EMPTY;
-    buffer_init(&text);
     jsonrpc_write_error(&text, id, JSONRPC_INVALID_REQUEST, why, NULL);
     call_answer_status(call, status, buffer_str(&text));
-    buffer_finish(&text);
 }
 
 /* The server knows no session, so the gateway alone can refuse one to a stranger. */
@@ -641,10 +637,9 @@ void given_session_handle(struct call *call, call_step handler)
 
 static void refuse_response(struct call *call, struct str why)
 {
-    struct buffer message = {0};
+    OWNED_BUFFER(message);
     jsonrpc_write_error(&message, STR_EMPTY, JSONRPC_INVALID_PARAMS, why, NULL);
     call_answer_status(call, 400, buffer_str(&message));
-    buffer_finish(&message);
 }
 
 /* To what is asked in a task, or in a call that is under way. */

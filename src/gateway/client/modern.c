@@ -75,12 +75,10 @@ static struct leg *leg_begin(struct call *call, const struct looks *looks, int64
 /* The server was given the token of the first leg; this one's client goes by its own. */
 static void write_progress(const struct call *call, struct str message, struct buffer *out)
 {
-    struct buffer params;
-    buffer_init(&params);
+    OWNED_BUFFER(params);
     json_write_with_member(&params, json_member(message, "params"), "progressToken",
                            call->envelope.progress_token);
     json_write_with_member(out, message, "params", buffer_str(&params));
-    buffer_finish(&params);
 }
 
 static bool wants_log(const struct call *call, struct str message)
@@ -114,12 +112,10 @@ static bool is_cacheable(const struct call *call)
 static void answer_rewritten(struct leg *leg, struct str message)
 {
     struct call *call = leg->call;
-    struct buffer out;
-    buffer_init(&out);
+    OWNED_BUFFER(out);
     bool is_rewritten = looks_rewrite(leg->looks, call, message, &out);
     leg->is_done = true;
     call_answer(call, is_rewritten ? buffer_str(&out) : message);
-    buffer_finish(&out);
 }
 
 static void leg_fail(struct leg *leg, enum lost_reason lost)

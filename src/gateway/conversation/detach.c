@@ -184,12 +184,10 @@ static void register_request(struct detached_call *detached)
 
 static void unregister_request(struct detached_call *detached)
 {
-    struct buffer name;
-    buffer_init(&name);
+    OWNED_BUFFER(name);
     write_request_name(&name, str_from(detached->key), buffer_str(&detached->base.request_id));
     quota_give_back(detached->base.worker->gateway->detached, buffer_str(&name));
     list_remove(&detached->node);
-    buffer_finish(&name);
 }
 
 /* ---- room for it ---- */

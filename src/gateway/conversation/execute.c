@@ -756,7 +756,7 @@ static bool write_declined(struct buffer *out, struct str questions)
 
 static void refuse_answers(struct execution *execution, const struct passing *passing)
 {
-    struct buffer declined = {0};
+    OWNED_BUFFER(declined);
     if (execution->leases_session) {
         answer_questions(execution, buffer_str(&passing->taken.answers), false);
     } else if (write_declined(&declined, buffer_str(&passing->taken.questions))) {
@@ -766,7 +766,6 @@ static void refuse_answers(struct execution *execution, const struct passing *pa
         execution_fail(execution, JSONRPC_UPSTREAM_ERROR,
                        "the client's answer to what upstream asked was refused");
     }
-    buffer_finish(&declined);
 }
 
 /* The call may have ended meanwhile, or have been sent anew. */

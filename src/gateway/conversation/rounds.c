@@ -9,6 +9,7 @@
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
 
@@ -262,11 +263,10 @@ bool rounds_answer(struct question_table *table, struct str task, struct str ans
     for (size_t position = 0; json_next_member(answers, &position, &raw_key, &answer);) {
         struct question_closing closing = {
             .state = QUESTION_ANSWERED_IN_TASK, .text = answer, .now_ms = now_ms};
-        struct buffer name = {0};
+        OWNED_BUFFER(name);
         json_decode_string(str_slice(raw_key.bytes - 1, raw_key.length + 2), &name);
         const struct question_match match = {.name = buffer_str(&name)};
         taken |= name.length > 0 && question_table_close(table, str_from(key), &match, &closing);
-        buffer_finish(&name);
     }
     return taken;
 }

@@ -18,6 +18,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 #define LIMIT_RETRY_AFTER_S 60
 
@@ -91,12 +92,10 @@ static void answer_created(struct call *call, struct task *task, const struct co
 {
     const struct dialect_view view = {.pending = client_pending_look(call),
                                       .now_ms = clock_now_ms()};
-    struct buffer result;
-    buffer_init(&result);
+    OWNED_BUFFER(result);
     call->dialect->write_create_result(&result, task, &view,
                                        str_from(rule ? rule->immediate_response : NULL));
     call_answer_result(call, buffer_str(&result));
-    buffer_finish(&result);
 }
 
 /* A create on its way to the store, which goes on when the client leaves. */

@@ -14,6 +14,7 @@
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
 #include "taskgate/mcp/legacy_text.h"
@@ -83,8 +84,7 @@ static void take_answer(struct gateway_worker *worker, const struct question_ask
                         const struct server_response *response)
 {
     struct str id = asked->id;
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     if (response->result.length > 0) {
         buffer_append_format(&text, "{%.*s:", STR_ARGS(id));
         buffer_append(&text, response->result);
@@ -94,7 +94,6 @@ static void take_answer(struct gateway_worker *worker, const struct question_ask
         const struct task_broadcast refused = {asked->task, id};
         broadcast_send(worker->gateway, &refusal_kind, &refused);
     }
-    buffer_finish(&text);
 }
 
 /* ---- asking ---- */
@@ -118,13 +117,11 @@ static void ask(const struct invocation *base, struct str key, struct str reques
 
 void task_inputs_ask(const struct invocation *invocation)
 {
-    struct buffer requests;
+    OWNED_BUFFER(requests);
     struct str key, request;
-    buffer_init(&requests);
     rounds_show(rounds_of(invocation->worker), str_from(invocation->id), &requests, &(int64_t){0});
     for (size_t position = 0; json_next_member(buffer_str(&requests), &position, &key, &request);)
         ask(invocation, key, request);
-    buffer_finish(&requests);
 }
 
 /* ---- rounds ---- */

@@ -10,6 +10,7 @@
 #include "taskgate/core/assert.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 struct waiting_call {
     uint32_t magic; /* WAITING_CALL_MAGIC */
@@ -160,11 +161,9 @@ void waiting_answer(struct call *call, struct task *task)
         wait->options.ended(call, task);
         return;
     }
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
     dialect_write_task_answer(&message, call->envelope.id, task);
     call_answer(call, buffer_str(&message));
-    buffer_finish(&message);
 }
 
 void waiting_note_task(struct gateway_worker *worker, struct task *task)
@@ -194,11 +193,9 @@ void waiting_pass_progress(struct gateway_worker *worker, const struct task *tas
         struct str token = call->envelope.progress_token;
         if (token.length == 0 || !deferred_response_is_stream(call) || !call_owns(call, task))
             continue;
-        struct buffer rewritten;
-        buffer_init(&rewritten);
+        OWNED_BUFFER(rewritten);
         dialect_rewrite_progress(&rewritten, message, token, str_from(task->id));
         deferred_response_pass_progress(call, buffer_str(&rewritten));
-        buffer_finish(&rewritten);
     }
 }
 
@@ -222,14 +219,12 @@ bool waiting_pass_message(struct gateway_worker *worker, const struct task *task
 static void offer(struct waiting_call *wait, const struct task *task)
 {
     struct call *call = wait->call;
-    struct buffer events;
-    buffer_init(&events);
+    OWNED_BUFFER(events);
     question_claim(call, task, &wait->claimant, &events);
     if (events.length > 0) {
         deferred_response_open(call);
         http_stream_write(call->exchange, buffer_str(&events));
     }
-    buffer_finish(&events);
 }
 
 void waiting_offer(struct gateway_worker *worker, const struct task *task)

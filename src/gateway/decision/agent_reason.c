@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "taskgate/core/log.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/reason_property.h"
 
@@ -56,11 +57,9 @@ static bool fits(const struct agent_reason_call *call)
 
 static void agent_reason_write_body(struct buffer *body, const struct envelope *envelope)
 {
-    struct buffer arguments;
-    buffer_init(&arguments);
+    OWNED_BUFFER(arguments);
     json_write_without_member(&arguments, envelope->arguments.raw, REASON_PROPERTY);
     envelope_write_replaced(envelope, envelope->arguments.raw, buffer_str(&arguments), body);
-    buffer_finish(&arguments);
 }
 
 enum agent_reason agent_reason_take(const struct agent_reason_call *call, struct buffer *body,

@@ -9,6 +9,7 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/task/recorded_name.h"
 
 struct kind {
@@ -156,12 +157,10 @@ void log_aggregate_begin(struct log_aggregate *aggregate, struct str key, enum l
 void log_aggregate_count(struct log_aggregate *aggregate, enum log_level level, const char *message,
                          const struct log_field *fields, unsigned count)
 {
-    struct buffer key;
-    buffer_init(&key);
+    OWNED_BUFFER(key);
     log_aggregate_write_key(&key, message, fields, count);
     if (!log_aggregate_repeat(aggregate, buffer_str(&key)))
         log_aggregate_begin(aggregate, buffer_str(&key), level, message, fields, count);
-    buffer_finish(&key);
 }
 
 bool log_aggregate_flush(struct log_aggregate *aggregate)

@@ -3,6 +3,7 @@
 
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/policy/gate.h"
 
 /* The names of the policies that decided, or failed to, with commas. */
@@ -20,14 +21,12 @@ static void write_reasons(struct buffer *out, const struct policy_trace *trace)
 static void log_rejection(const struct policy_request *request,
                           const struct policy_decision *decision, const struct policy_trace *trace)
 {
-    struct buffer reasons;
-    buffer_init(&reasons);
+    OWNED_BUFFER(reasons);
     write_reasons(&reasons, trace);
     log_info("Policies rejected a call", LOG_STR("tool", request->name),
              LOG_TEXT("source", request->source->id),
              LOG_TEXT("policy_id", decision->rule ? decision->rule->policy_id : NULL),
              LOG_STR("policies", buffer_str(&reasons)));
-    buffer_finish(&reasons);
 }
 
 void policy_check(const struct snapshot *snapshot, const struct policy_request *request,

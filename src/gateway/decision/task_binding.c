@@ -17,6 +17,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/marks.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/envelope.h"
@@ -81,7 +82,7 @@ static void task_binding_look(struct marking *marking, struct str text, struct s
     unsigned marks = marks_of(text);
     if (!marks || marking->count >= MOST_MARKS)
         return;
-    struct buffer shown = {0};
+    OWNED_BUFFER(shown);
     struct str beginning = visible_beginning(where, MOST_PATH_CHARACTERS);
     buffer_append(&shown, beginning);
     if (beginning.length < where.length)
@@ -92,7 +93,6 @@ static void task_binding_look(struct marking *marking, struct str text, struct s
             write_pair(marking, mark, buffer_str(&shown));
     }
     place->marks |= marks;
-    buffer_finish(&shown);
 }
 
 /* ---- the request ---- */
@@ -290,8 +290,7 @@ static void write_strings(struct buffer *out, const char *key, const struct conf
 /* All that says which calls the rule is for and what becomes of them. */
 static void digest_rule(const struct config_rule *rule, char digest[DIGEST_HEX_BYTES])
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_char(&text, '{');
     if (rule) {
         json_add_text(&text, "match", rule->match);
@@ -304,14 +303,12 @@ static void digest_rule(const struct config_rule *rule, char digest[DIGEST_HEX_B
     }
     buffer_append_char(&text, '}');
     digest_sha256_hex(buffer_str(&text), digest);
-    buffer_finish(&text);
 }
 
 static void digest_request(const struct task *task, const struct ballot_names *vary,
                            char digest[DIGEST_HEX_BYTES])
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_text(&text, "{\"arguments\":");
     json_write_without_paths(&text, str_from(task->arguments), vary->items, vary->count);
     buffer_append_text(&text, ",\"meta\":");
@@ -322,7 +319,6 @@ static void digest_request(const struct task *task, const struct ballot_names *v
     json_add_text(&text, "headers", task->headers_digest);
     buffer_append_char(&text, '}');
     canonical_digest(buffer_str(&text), digest);
-    buffer_finish(&text);
 }
 
 /* Sets the digests of a task that has its request and its workflow. Nothing where the workflow
@@ -452,8 +448,7 @@ static void keep_decision(struct task *task, const struct task_origin *origin,
     };
     const struct decision_log_entry entry = {
         .request = &request, .decision = decision, .facts = &facts, .identity = origin->identity};
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     decision_log_write_json(&text, &entry);
     task_set_text(&task->decision, buffer_str(&text));
     task_set_text(&task->rule, str_from(decision->rule ? decision->rule->match : ""));
@@ -461,7 +456,6 @@ static void keep_decision(struct task *task, const struct task_origin *origin,
     buffer_clear(&text);
     task_shown_write(&text, task, origin, decision->rule, tool);
     task_set_text(&task->shown, buffer_str(&text));
-    buffer_finish(&text);
 }
 
 static void set_clocks(struct task *task, const struct task_origin *origin,

@@ -13,17 +13,16 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/http/guard.h"
 
 /* ---- refusals before the call arrives ---- */
 
 static enum gate_verdict refuse(struct call *call, int status, const char *why)
 {
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     buffer_append_format(&body, "%s\n", why);
     http_respond_text(call->exchange, status, "text/plain; charset=utf-8", buffer_str(&body));
-    buffer_finish(&body);
     call_unref(call);
     return GATE_ANSWERED;
 }
@@ -186,12 +185,10 @@ enum gate_verdict gate_metadata(struct call *call)
 
 static enum gate_verdict refuse_type(struct call *call)
 {
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     door_write_refusal(&body, JSONRPC_INVALID_REQUEST, STR("Content-Type must be application/json"),
                        NULL);
     call_answer_status(call, 415, buffer_str(&body));
-    buffer_finish(&body);
     return GATE_ANSWERED;
 }
 

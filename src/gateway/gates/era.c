@@ -11,6 +11,7 @@
 #include "state/source_eras.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/task/task.h"
 
@@ -31,16 +32,14 @@ static bool may_lack_name(const struct call *call)
 {
     const struct envelope *envelope = &call->envelope;
     struct str name = json_member(envelope->reserved.client_info, "name");
-    struct buffer decoded = {0};
+    OWNED_BUFFER(decoded);
     if (!task_id_is_ours(envelope->task_id.text) ||
         mcp_method_find(envelope->method, MCP_ERA_MODERN)->mirrored != MCP_MIRRORED_TASK_ID ||
         !json_decode_string(name, &decoded)) {
-        buffer_finish(&decoded);
         return false;
     }
     const struct config_client *client =
         config_client_find(call->snapshot->config, buffer_str(&decoded));
-    buffer_finish(&decoded);
     return client && client->lenient_headers;
 }
 
@@ -50,8 +49,7 @@ static enum gate_verdict refuse(struct call *call, const struct mcp_era_fault *f
 {
     struct jsonrpc_error_data data = {.details = str_from(fault->message)};
     if (fault->header) {
-        struct buffer text;
-        buffer_init(&text);
+        OWNED_BUFFER(text);
         buffer_append_format(&text, "%s %s", fault->header, fault->message);
         metrics_count(METRIC_HEADER_MISMATCHES, str_from(fault->header));
         log_warn("Request refused: a header does not say what the body says",
@@ -59,7 +57,6 @@ static enum gate_verdict refuse(struct call *call, const struct mcp_era_fault *f
                  LOG_TEXT("reason", fault->message));
         data.details = buffer_str(&text);
         call_answer_error(call, fault->error, STR_EMPTY, &data);
-        buffer_finish(&text);
         return GATE_ANSWERED;
     }
     if (fault->error == JSONRPC_UNSUPPORTED_VERSION) {

@@ -4,6 +4,7 @@
 #include "gates.h"
 #include "replicas/home.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/owned.h"
 
 enum gate_verdict gate_token(struct call *call)
 {
@@ -27,13 +28,11 @@ enum gate_verdict gate_exchange(struct call *call)
  * session is not this subject's. An unknown one gets the 404 on which clients begin anew. */
 static void refuse_session(struct call *call)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     log_warn("Request refused: the session is not known as this subject's",
              LOG_TEXT("source", call->source->id));
     jsonrpc_write_error(&text, STR_EMPTY, JSONRPC_INVALID_REQUEST, STR("Session not found"), NULL);
     call_answer_status(call, 404, buffer_str(&text));
-    buffer_finish(&text);
 }
 
 /* The owner of the session is unknown. */
@@ -41,11 +40,9 @@ static void session_answer_no_store(struct call *call)
 {
     const struct jsonrpc_error_data data = {.details = STR("the session cannot be looked up"),
                                             .retry_after = 5};
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     jsonrpc_write_error(&text, call->envelope.id, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
     call_answer_status(call, 503, buffer_str(&text));
-    buffer_finish(&text);
 }
 
 static void check_session(struct call *call)

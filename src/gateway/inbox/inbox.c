@@ -15,6 +15,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 #include "taskgate/core/str.h"
 #include "taskgate/json/members.h"
@@ -582,7 +583,7 @@ void inbox_add_notification(struct gateway *gateway, struct str key, struct str 
 {
     struct inbox *client = inbox_lock(gateway, key);
     if (client) {
-        struct buffer data = {0};
+        OWNED_BUFFER(data);
         inbox_ring_push(&client->notifications, inbox_entry_create(0, server, method, params),
                         INBOX_MOST_NOTIFICATIONS,
                         allowance(gateway->inbox_table, &client->notifications, 4));
@@ -592,7 +593,6 @@ void inbox_add_notification(struct gateway *gateway, struct str key, struct str 
             buffer_append_format(&data, ",\"params\":%.*s", STR_ARGS(params));
         buffer_append_char(&data, '}');
         push_event(gateway->inbox_table, client, INBOX_NOTIFICATION, server, buffer_str(&data));
-        buffer_finish(&data);
     }
     inbox_unlock(gateway);
 }
@@ -717,11 +717,9 @@ static int severity(struct str level)
 
 static bool is_as_grave(const struct inbox_entry *entry, int least)
 {
-    struct buffer level = {0};
+    OWNED_BUFFER(level);
     json_decode_string(json_member(entry->json, "level"), &level);
-    bool is = severity(buffer_str(&level)) >= least;
-    buffer_finish(&level);
-    return is;
+    return severity(buffer_str(&level)) >= least;
 }
 
 size_t inbox_take_logs(struct gateway *gateway, struct str key, struct str level, size_t limit,
@@ -788,10 +786,9 @@ static void write_data(struct buffer *out, const struct task *task, enum inbox_e
         json_add_value(out, "result", str_slice(task->outcome_text, task->outcome_length));
     }
     if (type == INBOX_TASK_FAILED || type == INBOX_TASK_EXPIRED) {
-        struct buffer error = {0};
+        OWNED_BUFFER(error);
         task_summary_write_error(&error, task);
         json_add_str(out, "error", buffer_str(&error));
-        buffer_finish(&error);
     }
     if (type == INBOX_TASK_EXPIRED)
         buffer_append_format(out, ",\"ttl\":%" PRId64, task->ttl_ms);

@@ -9,6 +9,7 @@
 #include "inbox_internal.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 #define MOST_JOINS 200
 
@@ -25,11 +26,9 @@ struct join {
 void repeated_call_digest(const char *definition_digest, const char *request_digest,
                           char digest[DIGEST_HEX_BYTES])
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_format(&text, "%s/%s", definition_digest, request_digest);
     digest_sha256_hex(buffer_str(&text), digest);
-    buffer_finish(&text);
 }
 
 void repeated_call_digest_left(const struct envelope *envelope, char digest[DIGEST_HEX_BYTES])

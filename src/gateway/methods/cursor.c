@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <openssl/evp.h>
 
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 #define CURSOR_MAX_BYTES 8192
@@ -29,8 +30,7 @@ static void encode(struct str text, struct buffer *out)
 
 void cursor_write(const struct cursor *cursor, struct buffer *out)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     if (cursor->upstream) {
         buffer_append_text(&text, "{\"upstream\":");
         buffer_append(&text, cursor->wrapped.length ? buffer_str(&cursor->wrapped) : STR("null"));
@@ -41,7 +41,6 @@ void cursor_write(const struct cursor *cursor, struct buffer *out)
     buffer_append_char(out, '"');
     encode(buffer_str(&text), out);
     buffer_append_char(out, '"');
-    buffer_finish(&text);
 }
 
 static bool decode(struct str text, struct buffer *out)
@@ -63,12 +62,9 @@ static bool decode(struct str text, struct buffer *out)
  * refused. */
 static bool is_written_as(const struct cursor *cursor, struct str text)
 {
-    struct buffer again;
-    buffer_init(&again);
+    OWNED_BUFFER(again);
     cursor_write(cursor, &again);
-    bool same = str_equal(str_slice(again.bytes + 1, again.length - 2), text);
-    buffer_finish(&again);
-    return same;
+    return str_equal(str_slice(again.bytes + 1, again.length - 2), text);
 }
 
 bool cursor_read(struct cursor *cursor, struct str text)

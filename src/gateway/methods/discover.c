@@ -14,13 +14,11 @@ void discover_refuse_handle(struct call *call)
 {
     bool is_incomplete = source_eras_serves_modern(call->worker->gateway->eras, call->source,
                                                    loop_now_ms(call->worker->loop));
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     jsonrpc_write_error(&text, call->envelope.id,
                         is_incomplete ? JSONRPC_INCOMPLETE_ENVELOPE : JSONRPC_METHOD_NOT_FOUND,
                         STR_EMPTY, NULL);
     call_answer_status(call, 400, buffer_str(&text));
-    buffer_finish(&text);
 }
 
 /* A rule may make a task of any call, so the extension is offered whatever the server has. */
@@ -28,12 +26,10 @@ static void discover_write(struct call *call, struct str result, int64_t most_ms
                            struct buffer *out)
 {
     size_t start = out->length;
-    struct buffer shown;
-    buffer_init(&shown);
+    OWNED_BUFFER(shown);
     extensions_write_shown(call, result, &shown);
     mcp_discover_write(out, buffer_str(&shown), true, most_ms);
     mcp_cacheable_drop_tags(out, start, result);
-    buffer_finish(&shown);
 }
 
 static void discover_rewrite(struct call *call, const struct relay_reply *reply, struct buffer *out)

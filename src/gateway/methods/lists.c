@@ -14,6 +14,7 @@
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/extension.h"
@@ -100,9 +101,8 @@ static void extension_rewrite(struct call *call, const struct relay_reply *reply
 {
     const struct mcp_method *method = call->method;
     struct judgement judgement = {.call = call, .is_of_skills = has_skills(call)};
-    struct buffer list;
+    OWNED_BUFFER(list);
     size_t start = out->length;
-    buffer_init(&list);
     if (judgement.is_of_skills && method->extension.answer == MCP_ANSWER_LIST)
         pin_skills(call, reply->result);
     if (method->extension.answer == MCP_ANSWER_LIST)
@@ -115,7 +115,6 @@ static void extension_rewrite(struct call *call, const struct relay_reply *reply
         buffer_append(out, buffer_str(&list));
     if (method->extension.answer == MCP_ANSWER_LIST)
         mcp_cacheable_drop_tags(out, start, reply->result);
-    buffer_finish(&list);
 }
 
 /* Of one entry: no part of it is left out. */

@@ -17,6 +17,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/mcp/sse.h"
 
 /*
@@ -153,9 +154,8 @@ static void carry_ask(struct pulse *pulse)
     const char *target =
         atomic_load(&gateway->shutting_down) ? NEWS_TARGET "?" RELAYED_LEAVING : NEWS_TARGET;
     struct headers headers;
-    struct buffer value;
+    OWNED_BUFFER(value);
     headers_init(&headers, false);
-    buffer_init(&value);
     const struct relay_signed what = {.to = str_from(pulse->home.replica),
                                       .epoch = pulse->home.epoch,
                                       .method = STR("GET"),
@@ -166,7 +166,6 @@ static void carry_ask(struct pulse *pulse)
         .method = "GET", .url = url, .headers = headers.items, .header_count = headers.count};
     pulse->question = upstream_call_start(pulse->worker->client, &request, &callbacks, pulse);
     free(url);
-    buffer_finish(&value);
     headers_finish(&headers);
 }
 

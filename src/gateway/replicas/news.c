@@ -16,6 +16,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
@@ -63,15 +64,13 @@ static bool news_read_kind(struct str value, enum news_kind *kind)
 
 static bool news_read_task(struct str value, char id[TASK_ID_BYTES])
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     bool is_good = json_decode_string(value, &text) && task_id_is_ours(buffer_str(&text)) &&
                    text.length < TASK_ID_BYTES && !memchr(text.bytes, '\0', text.length);
     if (is_good) {
         memcpy(id, text.bytes, text.length);
         id[text.length] = '\0';
     }
-    buffer_finish(&text);
     return is_good;
 }
 
@@ -213,9 +212,8 @@ static void news_start(struct sending *sending, const struct recipient *to)
     static const struct upstream_callbacks callbacks = {news_on_head, news_on_body, on_end};
     const struct replicas *replicas = sending->worker->gateway->replicas;
     struct headers headers;
-    struct buffer value;
+    OWNED_BUFFER(value);
     headers_init(&headers, false);
-    buffer_init(&value);
     headers_add(&headers, STR("content-type"), STR("application/json"));
     const struct relay_signed what = {.to = str_from(to->id),
                                       .epoch = to->epoch,
@@ -232,7 +230,6 @@ static void news_start(struct sending *sending, const struct recipient *to)
                                              .silence_timeout_ms = SILENCE_MS};
     sending->upstream = upstream_call_start(sending->worker->client, &request, &callbacks, sending);
     free(url);
-    buffer_finish(&value);
     headers_finish(&headers);
 }
 

@@ -8,6 +8,7 @@
 
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 
 /* Two generations of nonces: the younger one takes, the elder one is forgotten as a whole. */
@@ -114,24 +115,21 @@ static void add(struct buffer *text, struct str part)
 
 static void digest_headers(const struct relay_signed *request, char digest[DIGEST_HEX_BYTES])
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     for (size_t i = 0; i < request->header_count; i++) {
         add(&text, request->headers[i].name);
         add(&text, request->headers[i].value);
     }
     digest_sha256_hex(buffer_str(&text), digest);
-    buffer_finish(&text);
 }
 
 static void sign(struct str key, const struct relay_signed *request,
                  char signature[DIGEST_HEX_BYTES])
 {
     char body[DIGEST_HEX_BYTES], headers[DIGEST_HEX_BYTES];
-    struct buffer text;
+    OWNED_BUFFER(text);
     digest_sha256_hex(request->body, body);
     digest_headers(request, headers);
-    buffer_init(&text);
     add(&text, STR("taskgate relay " VERSION));
     add(&text, request->method);
     add(&text, request->target);
@@ -142,7 +140,6 @@ static void sign(struct str key, const struct relay_signed *request,
     buffer_append_format(&text, "%" PRId64 "\n%" PRId64 "\n", request->epoch, request->time_ms);
     add(&text, request->nonce);
     digest_hmac_sha256_hex(key, buffer_str(&text), signature);
-    buffer_finish(&text);
 }
 
 void relay_signature_write(struct str key, const struct relay_signed *request, struct buffer *out)

@@ -9,6 +9,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 
 static void refuse(struct http_exchange *exchange, int status, struct str refusal)
 {
@@ -48,8 +49,7 @@ static const char *judge(const struct replicas *replicas, const struct http_exch
     if (!value.bytes || http_header_is_repeated(exchange, HTTP_NAME_TASKGATE_RELAY) ||
         !relay_signature_read(value, request, &signature))
         return "it has no signature";
-    struct buffer target;
-    buffer_init(&target);
+    OWNED_BUFFER(target);
     relay_target_write(http_path(exchange), http_query(exchange), &target);
     headers_init_in(&headers, room, HEADERS_ROOM);
     relayed_take_headers(&headers, exchange);
@@ -60,7 +60,6 @@ static const char *judge(const struct replicas *replicas, const struct http_exch
     request->header_count = headers.count;
     bool is_good = relay_signature_is_good(str_from(replicas->key), request, signature);
     headers_finish(&headers);
-    buffer_finish(&target);
     if (!is_good)
         return "its signature is wrong";
     if (!relay_signature_is_in_time(request, clock_now_ms()))

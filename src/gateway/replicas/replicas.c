@@ -15,6 +15,7 @@
 #include "taskgate/core/digest.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 #include "taskgate/core/str.h"
 
@@ -137,12 +138,10 @@ void replicas_sign(const struct replicas *replicas, const struct relay_signed *w
 static void write_tag(const struct replicas *replicas, const char *id, int64_t epoch,
                       char tag[DIGEST_HEX_BYTES])
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_format(&text, "taskgate asker %s %" PRId64, id, epoch);
     digest_hmac_sha256_hex(str_from(replicas->key), buffer_str(&text), tag);
     tag[TAG_LENGTH] = '\0';
-    buffer_finish(&text);
 }
 
 void replicas_write_question_id(const struct replicas *replicas, const char *id, struct buffer *out)

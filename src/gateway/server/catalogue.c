@@ -11,6 +11,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/capabilities.h"
 #include "taskgate/mcp/lists.h"
@@ -238,11 +239,10 @@ static void fetch_ask(struct fetch *fetch, const char *method, struct str params
         modern_request_set_headers(&fetch->headers, method);
         modern_request_write(&body, &id, method, params);
     } else {
-        struct buffer object = {0};
+        OWNED_BUFFER(object);
         if (params.length > 0)
             buffer_append_format(&object, "{%.*s}", STR_ARGS(params));
         exchange_write_request(&body, &id, method, buffer_str(&object));
-        buffer_finish(&object);
     }
     struct sending sending = sending_of(fetch, buffer_str(&body), buffer_str(&id));
     exchange_send(fetch->worker, &sending, events, fetch);
@@ -332,11 +332,10 @@ static void fetch_page(struct fetch *fetch)
 {
     static const struct exchange_events events = {.reply = catalogue_on_page, .dropped = drop};
     struct str cursor = buffer_str(&fetch->walk.cursor);
-    struct buffer params = {0};
+    OWNED_BUFFER(params);
     if (cursor.length > 0)
         buffer_append_format(&params, "\"cursor\":%.*s", STR_ARGS(cursor));
     fetch_ask(fetch, "tools/list", buffer_str(&params), &events);
-    buffer_finish(&params);
 }
 
 /* ---- the gateway's own session ---- */

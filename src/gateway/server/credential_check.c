@@ -49,8 +49,7 @@ static const struct question *credential_check_question_of(const struct call *ca
 static void answer_unvouched(struct call *call, const struct exchange_reply *reply)
 {
     struct str error = json_member(reply->message, "error");
-    struct buffer details;
-    buffer_init(&details);
+    OWNED_BUFFER(details);
     buffer_append_text(&details, "upstream does not vouch for this session and token: ");
     if (error.length > 0)
         buffer_append_format(
@@ -63,7 +62,6 @@ static void answer_unvouched(struct call *call, const struct exchange_reply *rep
                              credential_check_question_of(call)->spoken);
     struct jsonrpc_error_data data = {.details = buffer_str(&details)};
     call_answer_error(call, JSONRPC_UPSTREAM_FAILED, STR_EMPTY, &data);
-    buffer_finish(&details);
 }
 
 static void on_pong(struct call *call, const struct exchange_reply *reply, call_step next)

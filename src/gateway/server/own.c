@@ -86,12 +86,11 @@ static struct parked_session *parked_session_from(void *context)
 
 static void digest_server(const struct config_source *source, char digest[DIGEST_HEX_BYTES])
 {
-    struct buffer text = {0};
+    OWNED_BUFFER(text);
     buffer_append_format(&text, "%s\n", source->url);
     for (size_t i = 0; i < source->header_count; i++)
         buffer_append_format(&text, "%s:%s\n", source->headers[i].name, source->headers[i].value);
     digest_sha256_hex(buffer_str(&text), digest);
-    buffer_finish(&text);
 }
 
 static void destroy(void *context)
@@ -177,8 +176,7 @@ void parked_sessions_finish(struct gateway_worker *worker)
 void modern_request_write(struct buffer *body, struct buffer *id, const char *method,
                           struct str members)
 {
-    struct buffer params;
-    buffer_init(&params);
+    OWNED_BUFFER(params);
     buffer_append_char(&params, '{');
     if (members.length > 0) {
         buffer_append(&params, members);
@@ -186,7 +184,6 @@ void modern_request_write(struct buffer *body, struct buffer *id, const char *me
     }
     buffer_append_text(&params, META "}");
     exchange_write_request(body, id, method, buffer_str(&params));
-    buffer_finish(&params);
 }
 
 void modern_request_set_headers(struct headers *headers, const char *method)
@@ -228,8 +225,7 @@ void client_request_read_meta(struct buffer *meta, struct str body)
 void client_request_write(const struct client_request *request, struct headers *headers,
                           struct buffer *body, struct buffer *id)
 {
-    struct buffer params;
-    buffer_init(&params);
+    OWNED_BUFFER(params);
     buffer_append_char(&params, '{');
     buffer_append(&params, request->members);
     buffer_append_text(&params, request->members.length > 0 ? ",\"_meta\":" : "\"_meta\":");
@@ -237,7 +233,6 @@ void client_request_write(const struct client_request *request, struct headers *
     buffer_append_char(&params, '}');
     exchange_write_request(body, id, request->method, buffer_str(&params));
     mirrored_headers_set(headers, request->method, request->name);
-    buffer_finish(&params);
 }
 
 /* ---- a request of a client of the other era, as this one has it ---- */

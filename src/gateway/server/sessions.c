@@ -160,15 +160,13 @@ void opened_session_leave(struct opened_session *session, struct str body, struc
 void opened_session_respond(struct opened_session *session, struct str id, const char *member,
                             struct str value)
 {
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     buffer_append_text(&body, "{\"jsonrpc\":\"2.0\",\"id\":");
     buffer_append(&body, id);
     buffer_append_format(&body, ",\"%s\":", member);
     buffer_append(&body, value);
     buffer_append_char(&body, '}');
     opened_session_notify(session, buffer_str(&body));
-    buffer_finish(&body);
 }
 
 void opened_session_answer_stray(struct opened_session *session, struct str message)

@@ -11,6 +11,7 @@
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 
 /*
  * The sessions of each principal, the longest unseen first, so that one principal cannot use up all
@@ -187,11 +188,10 @@ static bool read_holder(const char *key, struct buffer *holder, struct str *sess
 static void on_forgotten(void *context, const struct seen_entry *entry)
 {
     struct session_holders *holders = context;
-    struct buffer holder = {0};
+    OWNED_BUFFER(holder);
     struct str session;
     if (read_holder(entry->key, &holder, &session))
         session_holders_leave(holders, buffer_str(&holder), session);
-    buffer_finish(&holder);
 }
 
 struct accepted_pairs *accepted_pairs_create(void)
@@ -227,13 +227,12 @@ static void accepted_pairs_write_key(struct buffer *key, struct str source, stru
 static char *note_holder(struct accepted_pairs *pairs, const char *key, int64_t most,
                          int64_t monotonic_ms)
 {
-    struct buffer holder = {0};
+    OWNED_BUFFER(holder);
     struct str session;
     char *oldest = NULL;
     if (read_holder(key, &holder, &session))
         oldest =
             session_holders_see(pairs->holders, buffer_str(&holder), session, most, monotonic_ms);
-    buffer_finish(&holder);
     return oldest;
 }
 
@@ -280,11 +279,9 @@ int64_t accepted_pairs_ago_ms(struct accepted_pairs *pairs, struct str source, s
 int64_t accepted_pairs_token_ago_ms(struct accepted_pairs *pairs, struct str source,
                                     struct str token, int64_t monotonic_ms)
 {
-    struct buffer holder = {0};
+    OWNED_BUFFER(holder);
     write_holder(&holder, source, token);
-    int64_t ago_ms = session_holders_ago_ms(pairs->holders, buffer_str(&holder), monotonic_ms);
-    buffer_finish(&holder);
-    return ago_ms;
+    return session_holders_ago_ms(pairs->holders, buffer_str(&holder), monotonic_ms);
 }
 
 void accepted_pairs_remove(struct accepted_pairs *pairs, struct str source, struct str session,

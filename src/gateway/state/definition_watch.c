@@ -11,6 +11,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/loop/loop.h"
 #include "taskgate/mcp/definition.h"
@@ -303,8 +304,7 @@ void definition_watch_retry(struct definition_watch *watch)
     if (!watch->is_loaded)
         definition_watch_load(watch);
     pthread_mutex_lock(&watch->lock);
-    struct buffer ids;
-    buffer_init(&ids);
+    OWNED_BUFFER(ids);
     while (map_next(watch->sources, &position, NULL, &value)) {
         struct watched *watched = value;
         if (!watched->kinds[DEFINITION_TOOL].again || watched->kinds[DEFINITION_TOOL].is_under_way)
@@ -318,7 +318,6 @@ void definition_watch_retry(struct definition_watch *watch)
         str_cut(rest, '\n', &id, &rest);
         watch->again(watch->context, id);
     }
-    buffer_finish(&ids);
 }
 
 /* ---- lists ---- */

@@ -10,6 +10,7 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/policy/pins.h"
 #include "taskgate/policy/uri.h"
@@ -129,8 +130,7 @@ static void read_digest(char digest[DIGEST_HEX_BYTES], struct str text)
 
 static void read_row(struct skill_file_row *row, const struct str members[3])
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     if (json_decode_string(members[0], &text))
         read_digest(row->digest, buffer_str(&text));
     buffer_clear(&text);
@@ -140,7 +140,6 @@ static void read_row(struct skill_file_row *row, const struct str members[3])
         row->uri = normal(buffer_str(&text));
     else
         row->uri = memory_copy_text("");
-    buffer_finish(&text);
 }
 
 static struct skill_version *skill_files_read_version(const struct skill_entry *entry)

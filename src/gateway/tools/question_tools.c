@@ -139,14 +139,13 @@ static struct question_tool_answer tool_answer(struct answering *answering, char
 static void answer_problem(struct answering *answering, const char *what,
                            enum question_verdict verdict, const struct error *error)
 {
-    struct buffer text = {0};
+    OWNED_BUFFER(text);
     if (verdict == QUESTION_NOT_OPEN)
         buffer_append_format(&text, "%s '%.*s' not found or already completed", what,
                              STR_ARGS(buffer_str(&answering->id)));
     else
         buffer_append_format(&text, "Failed to respond: %s", error->message);
     pseudo_answer_text(answering->call, buffer_str(&text), true);
-    buffer_finish(&text);
     answering_end(answering);
 }
 
@@ -201,7 +200,7 @@ static void respond_to_sampling(struct call *call, struct str result, struct str
 
 void pseudo_tool_respond_to_sampling(struct call *call, struct str arguments)
 {
-    struct buffer result = {0};
+    OWNED_BUFFER(result);
     struct str stop_reason = json_member(arguments, "stop_reason");
     buffer_append_text(&result, "{\"role\":");
     buffer_append(&result, json_member(arguments, "role"));
@@ -214,13 +213,11 @@ void pseudo_tool_respond_to_sampling(struct call *call, struct str arguments)
     }
     buffer_append_char(&result, '}');
     respond_to_sampling(call, buffer_str(&result), STR_EMPTY);
-    buffer_finish(&result);
 }
 
 void pseudo_tool_cancel_sampling_request(struct call *call, struct str arguments)
 {
-    struct buffer reason = {0};
+    OWNED_BUFFER(reason);
     bool is_given = pseudo_argument_text(arguments, "reason", &reason);
     respond_to_sampling(call, STR_EMPTY, is_given ? buffer_str(&reason) : DEFAULT_REASON);
-    buffer_finish(&reason);
 }
