@@ -119,17 +119,14 @@ static void keep_session(struct call *call, struct str result, const char *diges
 static void inject(struct call *call, struct str result, const struct mcp_capabilities *upstream,
                    struct buffer *out)
 {
-    struct buffer shown, injected;
-    buffer_init(&shown);
-    buffer_init(&injected);
+    OWNED_BUFFER(shown);
+    OWNED_BUFFER(injected);
     extensions_write_shown(call, result, &shown);
     mcp_capabilities_inject(&injected, buffer_str(&shown), upstream);
     if (!upstream->resources && doc_resources_are_offered(call))
         mcp_capabilities_offer_resources(out, buffer_str(&injected));
     else
         buffer_append(out, buffer_str(&injected));
-    buffer_finish(&injected);
-    buffer_finish(&shown);
 }
 
 /* Some servers echo whatever version they are asked for. One of the modern era has no session, and
@@ -169,13 +166,11 @@ static void initialize_take_result(struct call *call, struct str result, const c
 static void legacy_session_rewrite(struct call *call, const struct relay_reply *reply,
                                    struct buffer *out)
 {
-    struct buffer changed;
-    buffer_init(&changed);
+    OWNED_BUFFER(changed);
     source_eras_note(call->worker->gateway->eras, call->source, CONFIG_ERA_LEGACY, true,
                      loop_now_ms(call->worker->loop));
     initialize_take_result(call, with_legacy_version(reply->result, &changed),
                            handshake_of(call)->session, out);
-    buffer_finish(&changed);
 }
 
 /* Reads what the client says of itself, before upstream answers. */
@@ -220,9 +215,8 @@ static void legacy_session_add_member(struct buffer *object, const char *key, st
 static void legacy_session_write_message(const struct call *call, struct buffer *message)
 {
     struct str params = call->envelope.params;
-    struct buffer capabilities, changed;
-    buffer_init(&capabilities);
-    buffer_init(&changed);
+    OWNED_BUFFER(capabilities);
+    OWNED_BUFFER(changed);
     buffer_append(&capabilities, json_member(params, "capabilities"));
     if (call->facts.server.injected_elicitation)
         legacy_session_add_member(&capabilities, "elicitation", STR("{\"form\":{},\"url\":{}}"));
@@ -230,8 +224,6 @@ static void legacy_session_write_message(const struct call *call, struct buffer 
         legacy_session_add_member(&capabilities, "sampling", STR("{}"));
     json_write_with_member(&changed, params, "capabilities", buffer_str(&capabilities));
     json_write_with_member(message, call->envelope.body, "params", buffer_str(&changed));
-    buffer_finish(&changed);
-    buffer_finish(&capabilities);
 }
 
 /* Whether `message` is to be sent in place of the client's. */
@@ -366,10 +358,9 @@ static void write_session(struct buffer *id)
 static void legacy_session_open_session(struct call *call, struct str discovered)
 {
     char digest[DIGEST_HEX_BYTES];
-    struct buffer session, result, injected;
-    buffer_init(&session);
-    buffer_init(&result);
-    buffer_init(&injected);
+    OWNED_BUFFER(session);
+    OWNED_BUFFER(result);
+    OWNED_BUFFER(injected);
     write_session(&session);
     call_digest_session(call, buffer_str(&session), digest);
     given_sessions_put(call->worker->gateway->given_sessions, str_from(call->source->id),
@@ -382,9 +373,6 @@ static void legacy_session_open_session(struct call *call, struct str discovered
     log_info("A legacy client is bridged to a modern server", LOG_TEXT("source", call->source->id),
              LOG_TEXT("client", call->facts.client.name));
     answer_with_session(call, buffer_str(&session), buffer_str(&injected));
-    buffer_finish(&injected);
-    buffer_finish(&result);
-    buffer_finish(&session);
 }
 
 /* It was a modern server, and is none now. */

@@ -174,12 +174,10 @@ static void write_request_name(struct buffer *out, struct str key, struct str re
 
 static void register_request(struct detached_call *detached)
 {
-    struct buffer name;
-    buffer_init(&name);
+    OWNED_BUFFER(name);
     write_request_name(&name, str_from(detached->key), buffer_str(&detached->base.request_id));
     quota_take(detached->base.worker->gateway->detached, buffer_str(&name), INT64_MAX, INT64_MAX);
     list_append(&detached->base.worker->detached, &detached->node);
-    buffer_finish(&name);
 }
 
 static void unregister_request(struct detached_call *detached)
@@ -256,14 +254,12 @@ static void store_detached(struct detached_call *detached)
 static void notify_server(const struct detached_call *detached, const char *reason)
 {
     struct sending sending = invocation_sending(&detached->base);
-    struct buffer body;
+    OWNED_BUFFER(body);
     if (!detached->base.exchange)
         return; /* a modern server sees its stream closed */
-    buffer_init(&body);
     jsonrpc_write_cancelled(&body, buffer_str(&detached->base.request_id), reason);
     sending.body = buffer_str(&body);
     exchange_notify(detached->base.worker, &sending);
-    buffer_finish(&body);
 }
 
 /* ---- the same call made again joins it ---- */
@@ -360,14 +356,12 @@ bool detached_call_takes_cancel(const struct call *call)
 {
     struct str id = json_member(call->envelope.params, "requestId");
     char key[CLIENT_KEY_BYTES];
-    struct buffer name;
+    OWNED_BUFFER(name);
     inbox_key_of_call(call, key);
     if (!key[0] || id.length == 0)
         return false;
-    buffer_init(&name);
     write_request_name(&name, str_from(key), id);
     int64_t count = quota_count(call->worker->gateway->detached, buffer_str(&name));
-    buffer_finish(&name);
     /* Without sessions, clients that share a token may use the same id for calls of their own. */
     return call->session[0] ? count > 0 : count == 1;
 }
@@ -602,10 +596,11 @@ static void try_detaching_again(struct detached_call *detached)
 
 /* The store may still be taking the call's task. Then the answer is kept, and on_task_stored()
  * stores it. */
-static void detached_call_take_reply(struct detached_call *detached,
-                                     const struct exchange_reply *reply)
+static void detached_call_take_reply(void *context, const struct exchange_reply *reply)
 {
-    ASSERT(!detached->base.exchange); /* one last event, before the outcome is stored */
+    struct detached_call *detached = detached_call_from(context);
+    detached->base.exchange = NULL;
+    /* One last event, before the outcome is stored. */
     ASSERT(conversation_where(&detached->base) == CONVERSATION_RUNNING ||
            conversation_where(&detached->base) == CONVERSATION_DETACHING);
     if (!detached->base.task) {
@@ -620,8 +615,9 @@ static void detached_call_take_reply(struct detached_call *detached,
         store_detached(detached);
 }
 
-static void detached_call_take_message(struct detached_call *detached, struct str message)
+static void detached_call_take_message(void *context, struct str message)
 {
+    struct detached_call *detached = detached_call_from(context);
     struct question_origin origin = invocation_origin(&detached->base);
     origin.key = detached->key;
     origin.task = detached->call ? NULL : detached->base.task;
@@ -631,20 +627,8 @@ static void detached_call_take_message(struct detached_call *detached, struct st
     notices_take(&origin, message);
 }
 
-static void on_detached_reply(void *context, const struct exchange_reply *reply)
-{
-    struct detached_call *detached = detached_call_from(context);
-    detached->base.exchange = NULL;
-    detached_call_take_reply(detached, reply);
-}
-
-static void on_detached_message(void *context, struct str message)
-{
-    detached_call_take_message(detached_call_from(context), message);
-}
-
-static const struct exchange_events detached_call_events = {.reply = on_detached_reply,
-                                                            .server_message = on_detached_message};
+static const struct exchange_events detached_call_events = {
+    .reply = detached_call_take_reply, .server_message = detached_call_take_message};
 
 static struct sending detached_call_sending(const struct detached_call *detached)
 {

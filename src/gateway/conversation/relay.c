@@ -378,7 +378,8 @@ void relay_wait_for_person(struct call *call)
 static void relay_ask_if_reachable(const struct call *call)
 {
     struct headers headers;
-    struct buffer body = {0}, id = {0};
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(id);
     headers_init(&headers, false);
     headers_from_call(&headers, call);
     exchange_write_request(&body, &id, "ping", STR_EMPTY);
@@ -387,8 +388,6 @@ static void relay_ask_if_reachable(const struct call *call)
                                     .headers = &headers,
                                     .body = buffer_str(&body)};
     exchange_notify(call->worker, &sending);
-    buffer_finish(&id);
-    buffer_finish(&body);
     headers_finish(&headers);
 }
 
