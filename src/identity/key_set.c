@@ -36,14 +36,7 @@ static bool is_for_signatures(const struct str *members)
 {
     if (members[USE].length && !json_string_equals(members[USE], STR("sig")))
         return false;
-    if (!members[KEY_OPS].length)
-        return true;
-    struct str operation;
-    bool is_found = false;
-    for (size_t at = 0; json_type(members[KEY_OPS]) == JSON_ARRAY && !is_found &&
-                        json_next_element(members[KEY_OPS], &at, &operation);)
-        is_found = json_string_equals(operation, STR("verify"));
-    return is_found;
+    return !members[KEY_OPS].length || json_has_text(members[KEY_OPS], STR("verify"));
 }
 
 /* Appends the decoded number; `number` is where, valid until the buffer grows. */

@@ -33,16 +33,6 @@ static char **url_at(struct issuer_metadata *metadata, size_t index)
     return (char **)(void *)((char *)metadata + urls[index].offset);
 }
 
-static bool metadata_list_names(struct str list, struct str name)
-{
-    struct str element;
-    for (size_t at = 0; json_type(list) == JSON_ARRAY && json_next_element(list, &at, &element);) {
-        if (json_string_equals(element, name))
-            return true;
-    }
-    return false;
-}
-
 /* An issuer elsewhere does not send this process to the services of its own machine. */
 static bool metadata_is_allowed(const char *url, const char *issuer)
 {
@@ -76,13 +66,13 @@ struct issuer_metadata *issuer_metadata_parse(struct str document, const char *i
     metadata->references = 1;
     read_urls(metadata, document, issuer);
     struct str methods = json_member(document, "token_endpoint_auth_methods_supported");
-    metadata->secret_in_body = metadata_list_names(methods, STR("client_secret_post")) &&
-                               !metadata_list_names(methods, STR("client_secret_basic"));
+    metadata->secret_in_body = json_has_text(methods, STR("client_secret_post")) &&
+                               !json_has_text(methods, STR("client_secret_basic"));
     metadata->names_itself =
         json_type(json_member(document, "authorization_response_iss_parameter_supported")) ==
         JSON_TRUE;
     metadata->has_s256 =
-        metadata_list_names(json_member(document, "code_challenge_methods_supported"), STR("S256"));
+        json_has_text(json_member(document, "code_challenge_methods_supported"), STR("S256"));
     return metadata;
 }
 

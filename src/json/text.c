@@ -216,6 +216,17 @@ size_t json_count(struct str array_or_object)
     return count;
 }
 
+bool json_has_text(struct str array, struct str text)
+{
+    bool is_array = json_type(array) == JSON_ARRAY;
+    struct str element;
+    for (size_t position = 0; is_array && json_next_element(array, &position, &element);) {
+        if (json_string_equals(element, text))
+            return true;
+    }
+    return false;
+}
+
 /* The member with the quotes of its key, as splice_member() takes it; empty when there is none. */
 static struct str find_member(struct str object, struct str key, struct str *value)
 {

@@ -73,12 +73,7 @@ void mcp_cacheable_drop_tags(struct buffer *out, size_t start, struct str origin
 
 bool mcp_discover_lists(struct str result, struct str version)
 {
-    struct str versions = json_member(result, "supportedVersions"), one;
-    for (size_t position = 0; json_next_element(versions, &position, &one);) {
-        if (json_string_equals(one, version))
-            return true;
-    }
-    return false;
+    return json_has_text(json_member(result, "supportedVersions"), version);
 }
 
 bool mcp_discover_offers_tasks(struct str result)

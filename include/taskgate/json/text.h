@@ -64,6 +64,8 @@ bool json_next_element(struct str array, size_t *position, struct str *element);
 bool json_next_element_members(struct str array, size_t *position, struct str *element,
                                const char *const *keys, size_t count, struct str *values);
 size_t json_count(struct str array_or_object);
+/* Whether the array has a string of this decoded text; false where it is no array. */
+bool json_has_text(struct str array, struct str text);
 
 /* Decodes a JSON string's text (with its quotes) into `out`. False when it is no string. */
 bool json_decode_string(struct str value, struct buffer *out);

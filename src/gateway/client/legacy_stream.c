@@ -470,12 +470,7 @@ static void refuse_subscription(struct call *call)
 
 static bool covers(struct str honoured, const char *uri)
 {
-    struct str uris = json_member(honoured, "resourceSubscriptions"), one;
-    for (size_t position = 0; json_next_element(uris, &position, &one);) {
-        if (json_string_equals(one, str_from(uri)))
-            return true;
-    }
-    return false;
+    return json_has_text(json_member(honoured, "resourceSubscriptions"), str_from(uri));
 }
 
 static void deliver_cover(struct gateway_worker *worker, const void *message)
@@ -516,8 +511,7 @@ static void on_subscription_opened(void *context, struct str honoured)
 {
     struct subscription *subscription = subscription_from(context);
     struct call *call = let_call_go(subscription);
-    (void)honoured;
-    if (listener_covers(subscription->listener, str_from(subscription->uri))) {
+    if (covers(honoured, subscription->uri)) {
         hand_subscription_over(subscription, call);
         change_subscriptions(call, true);
     } else {
@@ -530,14 +524,9 @@ static void on_subscription_opened(void *context, struct str honoured)
 static bool is_subscribed(const struct subscription *subscription)
 {
     OWNED_BUFFER(said);
-    struct str uri;
-    bool is_subscribed = false;
     given_sessions_get(subscription->gateway->given_sessions, str_from(subscription->source),
                        str_from(subscription->session), &said);
-    struct str uris = json_member(buffer_str(&said), "uris");
-    for (size_t position = 0; !is_subscribed && json_next_element(uris, &position, &uri);)
-        is_subscribed = json_string_equals(uri, str_from(subscription->uri));
-    return is_subscribed;
+    return json_has_text(json_member(buffer_str(&said), "uris"), str_from(subscription->uri));
 }
 
 /* Also where the stream listens to the resource itself by now: it may have begun to after this

@@ -99,16 +99,6 @@ static void listener_conclude(struct listener *listener, bool is_dropped)
     listener_destroy(listener);
 }
 
-bool listener_covers(const struct listener *listener, struct str uri)
-{
-    struct str uris = json_member(buffer_str(&listener->honoured), "resourceSubscriptions"), one;
-    for (size_t position = 0; json_next_element(uris, &position, &one);) {
-        if (json_string_equals(one, uri))
-            return true;
-    }
-    return false;
-}
-
 bool listener_is_empty(const struct listener *listener)
 {
     struct str honoured = buffer_str(&listener->honoured), key, value;

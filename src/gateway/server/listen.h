@@ -31,5 +31,3 @@ void server_listen(struct call *call, struct str filter, const struct listener_e
 void listener_stop(struct listener *listener);
 /* Whether the server has said what it serves, and that is nothing. */
 bool listener_is_empty(const struct listener *listener);
-/* Whether the server has said that it serves changes of the URI (decoded text). */
-bool listener_covers(const struct listener *listener, struct str uri);

@@ -22,17 +22,6 @@ static bool says_nothing(int status)
            status >= 500 || (status >= 300 && status < 400);
 }
 
-/* A modern server that refuses this version names those that it serves. */
-static bool names_modern(struct str error)
-{
-    struct str supported = json_path(error, "data", "supported"), one;
-    for (size_t position = 0; json_next_element(supported, &position, &one);) {
-        if (json_string_equals(one, STR(MCP_VERSION_MODERN)))
-            return true;
-    }
-    return false;
-}
-
 void era_probe_note_result(struct gateway *gateway, const struct config_source *source,
                            struct str result)
 {
@@ -53,11 +42,14 @@ bool era_probe_note(struct gateway *gateway, const struct config_source *source,
     if (reply->result != UPSTREAM_DONE || says_nothing(reply->status) ||
         (reply->status < 300 && !is_answer))
         return false;
+    /* A modern server that refuses this version names those that it serves. */
     if (result.length > 0)
         era_probe_note_result(gateway, source, result);
     else
-        source_eras_note(gateway->eras, source, CONFIG_ERA_MODERN, names_modern(error),
-                         clock_monotonic_ms());
+        source_eras_note(
+            gateway->eras, source, CONFIG_ERA_MODERN,
+            json_has_text(json_path(error, "data", "supported"), STR(MCP_VERSION_MODERN)),
+            clock_monotonic_ms());
     return true;
 }
 

@@ -89,6 +89,16 @@ START_TEST(items_are_counted_at_the_top_only)
 }
 END_TEST
 
+START_TEST(a_text_is_found_among_the_strings_of_an_array_only)
+{
+    ck_assert(json_has_text(STR("[1,[\"a\"],\"\\u0061b\"]"), STR("ab")));
+    ck_assert(!json_has_text(STR("[1,[\"a\"],\"ab\"]"), STR("a")));
+    ck_assert(!json_has_text(STR("[]"), STR_EMPTY));
+    ck_assert(!json_has_text(STR("{\"a\":\"b\"}"), STR("b")));
+    ck_assert(!json_has_text(STR_EMPTY, STR("a")));
+}
+END_TEST
+
 START_TEST(strings_are_decoded)
 {
     struct str text =
@@ -445,6 +455,7 @@ Suite *text_suite(void)
     tcase_add_test(tests, paths_lead_through_objects);
     tcase_add_test(tests, iteration_meets_every_member_and_element_once);
     tcase_add_test(tests, items_are_counted_at_the_top_only);
+    tcase_add_test(tests, a_text_is_found_among_the_strings_of_an_array_only);
     tcase_add_test(tests, strings_are_decoded);
     tcase_add_test(tests, strings_equal_what_they_stand_for);
     tcase_add_loop_test(tests, one_member_is_set_and_the_rest_stays, 0,
