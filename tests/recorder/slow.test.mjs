@@ -86,6 +86,7 @@ for (const pair of PAIRS) {
     const call = await next(closed.held);
     client.close();
     await call.recorded.gone;
+    if (pair.name === 'modern_to_legacy') await stage.upstream.received('notifications/cancelled');
     stage.note(`the server's call was left: ${call.recorded.left}`);
   });
 
