@@ -17,12 +17,12 @@ const LIMITS = {
   calls: 0,
   statements: 3,
   pointers: 22,
-  lines: 136900, // what is added meanwhile has some room
-  gateway: 44500,
+  lines: 136500, // what is added meanwhile has some room
+  gateway: 43300,
   files: 782,
   users: 29,
   statics: 26,
-  assertions: 477,
+  assertions: 507,
 };
 const measured = measure();
 
