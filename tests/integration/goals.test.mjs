@@ -123,7 +123,7 @@ test('keycloak: its commands do what it says, and the realm has what it configur
   assert.ok(admin.oidc.issuer.endsWith(`/realms/${realm.realm}`));
   const operators = client(admin.oidc.client_id);
   assert.ok(operators.redirectUris.includes(`${admin.public_url}/login/callback`));
-  assert.match(read('src/admin/router.c'), /\{"GET", "\/login\/callback", /);
+  assert.match(read('src/admin/routes_table.h'), /^OPEN_ROUTE\("GET", +"\/login\/callback", /m);
   assert.deepEqual([mapper(operators, 'oidc-group-membership-mapper')['claim.name'], mapper(operators, 'oidc-group-membership-mapper')['full.path']], [admin.oidc.groups_claim, 'false']);
   for (const group of Object.values(admin.oidc.roles).flat()) assert.ok(realm.groups.some(({ name }) => name === group), group);
   assert.equal(mapper(client('agents'), 'oidc-audience-mapper')['included.custom.audience'], sources[0].auth.audience);
@@ -136,5 +136,5 @@ test('the manifest of Slack has the scope of each method that the gateway asks, 
   assert.ok(new Set(asked).size >= 6, asked.join(' '));
   assert.deepEqual(manifest.oauth_config.scopes.bot.toSorted(), [...new Set(asked.flatMap((method) => scopes[method.split('.')[0]]))].sort());
   const { pathname } = new URL(manifest.settings.interactivity.request_url);
-  assert.ok(read('src/admin/router.c').includes(`{"POST", "${pathname}", slack_interactions_take`));
+  assert.match(read('src/admin/routes_table.h'), new RegExp(`^OPEN_ROUTE\\("POST", +"${pathname}", .*slack_interactions_take\\)`, 'm'));
 });
