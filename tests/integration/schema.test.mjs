@@ -217,10 +217,10 @@ test('modern: errors', modernOptions, async (t) => {
 
 const table = (name) => fs.readFileSync(new URL(`../../include/taskgate/mcp/${name}_table.h`, import.meta.url), 'utf8');
 const ROWS = [
-  ...table('method').matchAll(/^MCP_METHOD_ROW\("?([\w/]+|MCP_CANCELLED)"?, \w+, (LEGACY|MODERN|BOTH), /gm),
+  ...table('method').matchAll(/^MCP_METHOD_ROW\("?([\w/]+|MCP_\w+)"?, \w+, (LEGACY|MODERN|BOTH), /gm),
   ...table('extension').matchAll(/^MCP_EXTENSION_METHOD_ROW\(\w+, "([\w/]+)", (LEGACY|MODERN|BOTH), /gm),
 ];
-const EVERY = ROWS.map(([, name, eras]) => ({ name, eras })).filter(({ name }) => !name.startsWith('notifications/') && name !== 'MCP_CANCELLED');
+const EVERY = ROWS.map(([, name, eras]) => ({ name, eras })).filter(({ name }) => !/^(?:notifications\/|MCP_)/.test(name));
 const OWN_RESOURCE = 'taskgate://diagrams';
 const CACHEABLE = new Set(['server/discover', 'tools/list', 'resources/list', 'resources/templates/list', 'prompts/list', 'resources/read', 'skills/list', 'skills/get']);
 const SKILL = { uri: 'skill://a/SKILL.md', frontmatter: { name: 'a', description: 'd' }, resources: 'dynamic' };
