@@ -174,12 +174,14 @@ test('a cancel, and the end of the connection of the call, by two connections at
   const config = { workers: 3, pseudo_tools: { promote: 'left', only: 'all', wait: '30s', wait_max: '30s' } };
   const { upstream, admin, gateway, connect, held } = await stage(t, { env: BRIEF_DRAIN, config });
   const agent = await connect(PLAIN);
-  const ways = [{ name: 'slow', arguments: {} }, { name: 'execute_tool', arguments: { server: 'up', tool: 'slow', args: {}, timeout_ms: 20_000 } }];
+  // No two are equal: an equal call may be given the outcome of the one before.
+  const ways = [(args) => ({ name: 'slow', arguments: args }), (args) => ({ name: 'execute_tool', arguments: { server: 'up', tool: 'slow', args, timeout_ms: 20_000 } })];
   for (let n = 0; n < 24; n++) {
     const [one, two] = [1, 2].map(() => Object.assign(rawClient(t, gateway.url, { keepAlive: false }), { session: agent.session, initialized: true }));
     const id = 1000 + n;
-    const call = one.send('tools/call', ways[n % 2], { id }).catch(() => {});
-    await until(() => held.length === n + 1, 'the call');
+    let early = 'no answer';
+    const call = one.send('tools/call', ways[n % 2]({ n }), { id }).then(({ text }) => { early = text; }, (error) => { early = error; });
+    await until(() => held.length === n + 1, () => `call ${n} at the server; its client has ${early}`);
     const steps = [() => two.notify('notifications/cancelled', { requestId: id }), () => one.close()];
     await Promise.all((n % 4 < 2 ? steps : steps.toReversed()).map((step) => step()));
     await call;
