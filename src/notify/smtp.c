@@ -15,7 +15,8 @@
 
 #define CONNECT_MS 5000L
 #define ATTEMPT_MS 20000L
-#define ANSWER_S 10L /* the longest pause between two words of the server */
+#define ANSWER_S 10L  /* the longest pause between two words of the server */
+#define FAREWELL_S 1L /* the same, where the mail is given up: libcurl 8.14 says QUIT even then */
 #define POLL_MS 1000
 
 struct smtp_client {
@@ -148,6 +149,8 @@ static CURLcode transfer(struct smtp_call *call, CURL *easy)
     CURLMsg *message = curl_multi_info_read(call->multi, &left);
     if (message && message->msg == CURLMSG_DONE)
         code = message->data.result;
+    if (atomic_load(&call->must_end))
+        SET(easy, CURLOPT_SERVER_RESPONSE_TIMEOUT, FAREWELL_S);
     curl_multi_remove_handle(call->multi, easy);
     return code;
 }
