@@ -19,7 +19,7 @@ struct task_list_query {
 };
 #define TASK_LIST_QUERY_MAGIC 0x7a5c11e0
 
-/* Takes the next parameter of a query off `text`, its value as it stands there; false: none. */
+/* Takes the next parameter of a query off `text`, its value as it is written; false: none. */
 bool query_next(struct str *text, struct str *key, struct str *raw);
 /* Hands each parameter of a query to `read`, its value as it stands there, until that returns
  * false. */

@@ -19,7 +19,7 @@ void tasks_append_change(struct buffer *out, struct str task);
 void tasks_append_asker(struct buffer *out, struct str task);
 void tasks_append_member(struct buffer *out, struct str task, const char *name);
 
-/* Tasks as a table. On a terminal the ids are cut to what tells them apart. */
+/* Tasks as a table. On a terminal the ids are cut to what distinguishes them. */
 struct tasks_table {
     const struct str *tasks; /* JSON objects */
     size_t count;

@@ -114,29 +114,29 @@ static void take_tools(struct gateway_worker *worker, const struct news *news)
         loop_timer_start(&worker->tools_changed_timer, GATHER_MS);
 }
 
-/* A task of which another replica has told, while it is read. */
-struct told_task {
+/* A task that another replica has reported, while it is read. */
+struct shown_task {
     struct gateway_worker *worker;
     struct news news; /* its texts are owned */
 };
 
-static void gateway_told_destroy(struct told_task *told)
+static void shown_task_destroy(struct shown_task *shown)
 {
-    broadcast_release(told->news.questions);
-    free(told);
+    broadcast_release(shown->news.questions);
+    free(shown);
 }
 
 /* The change to executing is in the feed as well, and may come later. */
-static void on_told_task(void *context, const struct store_reply *reply)
+static void on_shown_task(void *context, const struct store_reply *reply)
 {
-    struct told_task *told = context;
+    struct shown_task *shown = context;
     if (reply->status == STORE_OK && reply->task->state == TASK_EXECUTING) {
-        const struct dialect_view view = {.is_asking = told->news.is_asking,
-                                          .changed_ms = told->news.changed_ms,
-                                          .pending_elicitations = told->news.questions};
-        client_streams_send_view(told->worker, reply->task, &view);
+        const struct dialect_view view = {.is_asking = shown->news.is_asking,
+                                          .changed_ms = shown->news.changed_ms,
+                                          .pending_elicitations = shown->news.questions};
+        client_streams_send_view(shown->worker, reply->task, &view);
     }
-    gateway_told_destroy(told);
+    shown_task_destroy(shown);
 }
 
 static void take_asks(struct gateway_worker *worker, const struct news *news)
@@ -144,13 +144,13 @@ static void take_asks(struct gateway_worker *worker, const struct news *news)
     listens_note_news(worker, news);
     if (list_is_empty(&worker->streams) || atomic_load(&worker->gateway->shutting_down))
         return;
-    struct told_task *told = memory_alloc(sizeof *told);
-    told->worker = worker;
-    told->news = *news;
-    told->news.requests = told->news.wait = told->news.call = STR_EMPTY;
-    told->news.questions = broadcast_copy(news->questions);
-    store_task_get(worker->gateway->store, str_from(told->news.task),
-                   (struct store_call){worker->loop, on_told_task, told});
+    struct shown_task *shown = memory_alloc(sizeof *shown);
+    shown->worker = worker;
+    shown->news = *news;
+    shown->news.requests = shown->news.wait = shown->news.call = STR_EMPTY;
+    shown->news.questions = broadcast_copy(news->questions);
+    store_task_get(worker->gateway->store, str_from(shown->news.task),
+                   (struct store_call){worker->loop, on_shown_task, shown});
 }
 
 static void take_wanted(struct gateway_worker *worker, const struct news *news)

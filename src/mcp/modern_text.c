@@ -76,7 +76,7 @@ void modern_text_write_with_tasks(struct buffer *out, struct str capabilities)
 /* ---- questions ---- */
 
 /* Params without the members that the modern form does not have: a task of the server's, its
- * reserved keys, and the id of a URL's completion, which nobody would read. */
+ * reserved keys, and the id of a URL's completion, for which nobody waits. */
 static void write_question_params(struct buffer *out, struct str params)
 {
     static const char *const left_out[] = {"task", "elicitationId"};

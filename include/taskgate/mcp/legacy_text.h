@@ -28,7 +28,7 @@ void legacy_text_write_request(struct buffer *out, const struct envelope *envelo
 /* ---- to a client ---- */
 
 /* The result of `initialize` by that of `server/discover`: in the version that was asked for
- * (JSON text) if it is a legacy one, else in the last of these. `name` stands in for a server that
+ * (JSON text) if it is a legacy one, else in the last of these. `name` is that of a server that
  * does not say who it is. */
 void legacy_text_write_initialized(struct buffer *out, struct str discovered, struct str asked,
                                    const char *name);

@@ -1,6 +1,6 @@
 /*
  * The control plane as a client: it has no connection and no session, and its calls always become
- * tasks, which are judged by what the gateway's own session is told (behaviour 17.1). On the loop
+ * tasks, which are judged by what the gateway's own session lists (behaviour 17.1). On the loop
  * of the gateway's first worker.
  */
 #pragma once

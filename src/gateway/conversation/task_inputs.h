@@ -28,5 +28,5 @@ void task_inputs_answered(struct invocation *invocation);
 bool task_inputs_take(struct invocation *invocation, struct rounds_taken *taken);
 /* Sends the call again, unless the rules in force forbid it. */
 void task_inputs_send(struct invocation *invocation, struct str answers);
-/* Tells the clients of the task that what is asked of them has changed. */
+/* Notifies the clients of the task that what is asked of them has changed. */
 void task_inputs_tell(const struct invocation *invocation);

@@ -72,7 +72,7 @@ struct client_request {
 void client_request_write(const struct client_request *request, struct headers *headers,
                           struct buffer *body, struct buffer *id);
 
-/* ---- the request that stands for one of a client of the other era: its name, arguments and other
+/* ---- the request in the place of one of a client of the other era: its name, arguments and other
  * params are copied as bytes; the envelope has what the client said in its session; the headers
  * repeat it. Policy has judged the client's own bytes. On the call's loop. ---- */
 

@@ -49,7 +49,7 @@ struct told {
 struct source_entry {
     char *url;         /* of the server that all this is of; NULL when the configuration lacks it */
     struct map *told;  /* owner -> struct told, but for the gateway's own */
-    struct told *own;  /* the gateway's own; NULL until it was told */
+    struct told *own;  /* the gateway's own; NULL until its list came */
     struct map *lists; /* the different ones of them all */
     struct map *views; /* name -> struct tool_view, of the tools of them all */
     struct tool_list *whole; /* the last whole list of anybody, for what is counted; or NULL */
