@@ -199,7 +199,7 @@ describe('clients that the proxy port lets in', () => {
     const folder = temporaryFolder(t);
     const clients = new Authority(folder, 'Clients');
     const { gateway, authority } = await secure(t, { proxy: { client_ca: clients.file }, awaitUpstream: false });
-    const { cert, key } = clients.issue('late', { usage: 'clientAuth', days: -1 });
+    const { cert, key } = clients.issue('late', { usage: 'clientAuth', endsAt: new Date(Date.now() - 86_400_000) });
     assert.match(String(await asked(gateway.url, { ca: authority.pem, cert, key })), /CERTIFICATE_EXPIRED/);
   });
 });

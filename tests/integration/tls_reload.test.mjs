@@ -46,7 +46,7 @@ test('a renewed pair is shown within 5 s without a signal, and connections and s
   const before = await health();
   assert.equal(before[2], 'server');
   const events = await admin.events();
-  install(authority.issue('renewed', { days: 1 }));
+  install(authority.issue('renewed', { endsAt: new Date(Date.now() + 86_400_000) }));
   await until(async () => (await shown(gateway.adminUrl)) === 'renewed', 'the new certificate on the admin port', { deadline: 6_000 });
   await until(async () => (await shown(gateway.origin)) === 'renewed', 'and on the proxy port');
   assert.deepEqual(await health(), before, 'the connection of before, with the certificate of before');
@@ -189,7 +189,7 @@ test('mistakes in the file are told with their place, by check and at the start:
       assert.doesNotMatch(stderr, /PRIVATE KEY/);
     }
   }
-  const old = authority.issue('old', { days: -1 });
+  const old = authority.issue('old', { endsAt: new Date(Date.now() - 86_400_000) });
   const relative = { cert: path.basename(old.certFile), key: `./${path.basename(old.keyFile)}` };
   const config = write('config.yaml', toYaml(configuration({ upstream: 'http://127.0.0.1:9/mcp', store: path.join(folder, 'x.db'), config: { admin: { tls: relative } } })));
   const { code, stderr } = await run(BINARY, ['check', '--config', config]);

@@ -5,6 +5,8 @@ import path from 'node:path';
 import { trust } from './http.mjs';
 
 const openssl = (...args) => execFileSync('openssl', args, { stdio: ['ignore', 'pipe', 'pipe'] });
+const utc = (date) => `${date.toISOString().replace(/[-:T]|\.\d+Z/g, '')}Z`;
+const DAY_MS = 86_400_000;
 const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
 
 /** An authority: {file, pem, issue()}. */
@@ -18,23 +20,16 @@ export class Authority {
     this.pem = fs.readFileSync(this.file, 'utf8');
   }
 
-  /** A certificate with its key: {cert, key (texts), certFile, keyFile}. */
-  issue(name, { subject = `/CN=${name}`, san = 'IP:127.0.0.1,DNS:localhost', usage = 'serverAuth', days = 2, endsAt } = {}) {
+  /** A certificate with its key: {cert, key (texts), certFile, keyFile}. `openssl x509` writes no end to the second, and newer ones none in the past. */
+  issue(name, { subject = `/CN=${name}`, san = 'IP:127.0.0.1,DNS:localhost', usage = 'serverAuth', endsAt = new Date(Date.now() + 2 * DAY_MS) } = {}) {
     const at = (suffix) => path.join(this.folder, `${this.name}-${name}.${suffix}`);
+    const begin = new Date(Math.min(Date.now(), endsAt - DAY_MS));
     fs.writeFileSync(at('ext'), `subjectAltName=${san}\nextendedKeyUsage=${usage}\n`);
     openssl('req', '-utf8', ...curve, '-subj', subject, '-keyout', at('key'), '-out', at('csr'));
-    if (endsAt) this.sign(at, endsAt);
-    else openssl('x509', '-req', '-in', at('csr'), '-CA', this.file, '-CAkey', this.keyFile, '-days', String(days), '-extfile', at('ext'), '-out', at('pem'),
-      '-set_serial', `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(8))).toString('hex')}`);
-    return { certFile: at('pem'), keyFile: at('key'), cert: fs.readFileSync(at('pem'), 'utf8'), key: fs.readFileSync(at('key'), 'utf8') };
-  }
-
-  /** With an end to the second, which `openssl x509` cannot write. */
-  sign(at, endsAt) {
-    const end = `${endsAt.toISOString().replace(/[-:T]|\.\d+Z/g, '')}Z`;
     fs.writeFileSync(at('index'), '');
     fs.writeFileSync(at('cnf'), `[ca]\ndefault_ca=own\n[own]\ndatabase=${at('index')}\nnew_certs_dir=${this.folder}\nrand_serial=yes\ndefault_md=sha256\npolicy=any\n[any]\ncommonName=supplied\norganizationName=optional\n`);
-    openssl('ca', '-batch', '-notext', '-config', at('cnf'), '-cert', this.file, '-keyfile', this.keyFile, '-in', at('csr'), '-enddate', end, '-extfile', at('ext'), '-out', at('pem'));
+    openssl('ca', '-batch', '-notext', '-utf8', '-preserveDN', '-config', at('cnf'), '-cert', this.file, '-keyfile', this.keyFile, '-in', at('csr'), '-startdate', utc(begin), '-enddate', utc(endsAt), '-extfile', at('ext'), '-out', at('pem'));
+    return { certFile: at('pem'), keyFile: at('key'), cert: fs.readFileSync(at('pem'), 'utf8'), key: fs.readFileSync(at('key'), 'utf8') };
   }
 }
 
