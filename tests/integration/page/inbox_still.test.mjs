@@ -14,11 +14,11 @@ const inView = async (row) => {
   await row.evaluate((element) => new Promise((resolve) => (element.checkVisibility({ contentVisibilityAuto: true }) ? resolve() : element.addEventListener('contentvisibilityautostatechange', resolve, { once: true }))));
 };
 
-/** `count` calls of as many tools, in the order in which they run out. */
+/** `count` calls of as many tools, in the order in which they run out: two that are made in one millisecond too. */
 async function stage(t, count) {
   const all = await scene(t, { rules: [['*', 'approve']], approval: workflow('30m'), upstream: { tools: Array.from({ length: 100 }, (_, n) => tool(`deploy_${n}`)) } });
   const client = await all.connect();
-  const call = async (n) => (await client.createTask(`deploy_${n}`, { n }, { ttl: 3_600_000 })).taskId;
+  const call = async (n) => (await client.createTask(`deploy_${n}`, { n }, { ttl: 1_200_000 + n * 1000 })).taskId;
   const ids = [];
   for (let n = 0; n < count; n += 1) ids.push(await call(n));
   const page = await openPage(t, all.gateway.adminUrl, { viewport: { width: 1280, height: 900 } });
@@ -91,8 +91,8 @@ for (const [name, count] of [['lines', 7], ['open cards', 3]]) {
 async function stackStage(t, { approval = workflow('30m'), token = ADMIN_TOKEN, ...more } = {}) {
   const all = await scene(t, { rules: [['*', 'approve']], approval, upstream: { tools: ['restart', ...'abcdef'].map((name) => tool(name)) }, ...more });
   const client = await all.connect();
-  const call = async (name, args, ttl = 3_600_000) => (await client.createTask(name, args, { ttl })).taskId;
   const ids = [];
+  const call = async (name, args, ttl = 1_200_000 + ids.length * 1000) => (await client.createTask(name, args, { ttl })).taskId;
   for (let n = 0; n < 3; n += 1) ids.push(await call('restart', { host: `db-${n}`, same: true }));
   for (const name of 'abcdef') ids.push(await call(name, { name }));
   const page = await openPage(t, all.gateway.adminUrl, { viewport: { width: 1280, height: 900 } });
