@@ -296,7 +296,9 @@ static void on_pin_again(void *context, struct str source)
     P(list_cache, list_cache_create, list_cache_destroy)                                           \
     P(rewritten_lists, rewritten_lists_create, rewritten_lists_destroy)                            \
     P(catalog, catalog_create, catalog_destroy)                                                    \
-    P(accepted_pairs, accepted_pairs_create, accepted_pairs_destroy)                               \
+    P(accepted_pairs, accepted_pairs_create, seen_table_destroy)                                   \
+    P(sessions, sessions_create, seen_table_destroy)                                               \
+    P(given_sessions, given_sessions_create, seen_table_destroy)                                   \
     P(eras, source_eras_create, source_eras_destroy)
 
 struct gateway *gateway_create(struct store *store, const struct state_keys *state_keys)
@@ -308,8 +310,6 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
 #define CREATE(member, create, destroy) gateway->member = create();
     GATEWAY_PARTS(CREATE)
 #undef CREATE
-    gateway->sessions = sessions_create();
-    gateway->given_sessions = given_sessions_create();
     gateway->definitions = definition_watch_create(store);
     catalog_set_watch(gateway->catalog, gateway->definitions);
     server_status_observe(gateway->catalog, &(struct server_observer){on_server_changed, gateway});
@@ -332,8 +332,6 @@ void gateway_destroy(struct gateway *gateway)
     replicas_destroy(gateway->replicas);
     definition_watch_destroy(gateway->definitions);
     blocks_end();
-    seen_table_destroy(gateway->given_sessions);
-    seen_table_destroy(gateway->sessions);
     free(gateway->workers);
     MAGIC_CLEAR(gateway);
     free(gateway);

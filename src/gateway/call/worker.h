@@ -15,7 +15,6 @@
 #include "taskgate/task/task.h"
 #include "taskgate/upstream/upstream.h"
 
-struct accepted_pairs;
 struct catalog;
 struct detached_callbacks;
 struct inbox_table;
@@ -43,10 +42,10 @@ struct gateway_worker;
 struct gateway {
     uint32_t magic; /* GATEWAY_MAGIC */
     struct store *store;
-    const struct state_keys *state_keys;   /* of what clients keep for the gateway */
-    struct seen_table *sessions;           /* state/session_table.h */
-    struct accepted_pairs *accepted_pairs; /* state/accepted_pairs.h */
-    struct seen_table *given_sessions;     /* state/session_table.h */
+    const struct state_keys *state_keys; /* of what clients keep for the gateway */
+    struct seen_table *sessions;         /* state/session_table.h */
+    struct seen_table *accepted_pairs;   /* state/accepted_pairs.h */
+    struct seen_table *given_sessions;   /* state/session_table.h */
     struct catalog *catalog;
     struct definition_watch *definitions; /* state/definition_watch.h */
     struct source_eras *eras;             /* state/source_eras.h */

@@ -9,28 +9,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "seen_table.h"
 #include "taskgate/config/config.h"
 #include "taskgate/core/str.h"
 
-struct accepted_pairs;
-
-struct accepted_pairs *accepted_pairs_create(void);
-void accepted_pairs_destroy(struct accepted_pairs *pairs); /* NULL is allowed */
+struct seen_table *accepted_pairs_create(void);
 
 /* The server has answered a request with the pair. True when this is news, so that it should be
  * written to the store. `*forgotten` is the session whose pair with this token made room, which the
  * caller frees; NULL without one. */
-bool accepted_pairs_note(struct accepted_pairs *pairs, struct str source, struct str session,
+bool accepted_pairs_note(struct seen_table *pairs, struct str source, struct str session,
                          struct str token, int64_t monotonic_ms, const struct config_limits *limits,
                          char **forgotten);
 /* How long ago the server last accepted the pair, which has been seen with this call; INT64_MAX
  * when it never did. */
-int64_t accepted_pairs_ago_ms(struct accepted_pairs *pairs, struct str source, struct str session,
+int64_t accepted_pairs_ago_ms(struct seen_table *pairs, struct str source, struct str session,
                               struct str token, int64_t monotonic_ms);
 /* How long ago the server last accepted the token in any session; INT64_MAX when it never did, or
  * all its sessions have ended. */
-int64_t accepted_pairs_token_ago_ms(struct accepted_pairs *pairs, struct str source,
-                                    struct str token, int64_t monotonic_ms);
+int64_t accepted_pairs_token_ago_ms(struct seen_table *pairs, struct str source, struct str token,
+                                    int64_t monotonic_ms);
 /* The session has ended, or made room: the token is accepted in it no longer. */
-void accepted_pairs_remove(struct accepted_pairs *pairs, struct str source, struct str session,
+void accepted_pairs_remove(struct seen_table *pairs, struct str source, struct str session,
                            struct str token);

@@ -13,10 +13,18 @@
 
 #define SHARD_COUNT 16 /* four bits; see seen_table_lock() */
 
+struct seen_owner {
+    struct list entries; /* seen_entry.owned */
+    int64_t count;
+    int64_t given_ms; /* the last of them */
+    char name[];
+};
+
 struct seen_shard {
     const struct seen_table *table;
     pthread_mutex_t lock;
     struct map *entries;
+    struct map *owners; /* those with an entry */
     struct list recent;
 };
 
@@ -43,14 +51,26 @@ seen_table_create(size_t entry_bytes,
         table->shards[i].table = table;
         pthread_mutex_init(&table->shards[i].lock, NULL);
         table->shards[i].entries = map_create();
+        table->shards[i].owners = map_create();
         list_init(&table->shards[i].recent);
     }
     return table;
 }
 
+static void seen_shard_take_back(struct seen_shard *shard, struct seen_entry *entry)
+{
+    struct seen_owner *owner = entry->owner;
+    ASSERT_NUMBERS(owner->count, >, 0);
+    list_remove(&entry->owned);
+    if (--owner->count == 0)
+        free(map_remove(shard->owners, str_from(owner->name)));
+}
+
 static void seen_shard_drop(struct seen_shard *shard, struct seen_entry *entry)
 {
     list_remove(&entry->node);
+    if (entry->owner)
+        seen_shard_take_back(shard, entry);
     const void *removed = map_remove(shard->entries, str_from(entry->key));
     ASSERT(removed == entry);
     if (shard->table->forgotten)
@@ -69,6 +89,7 @@ void seen_table_destroy(struct seen_table *table)
             seen_shard_drop(shard, LIST_ENTRY(node, struct seen_entry, node));
         }
         map_destroy(shard->entries, NULL);
+        map_destroy(shard->owners, NULL);
         pthread_mutex_destroy(&shard->lock);
     }
     free(table);
@@ -123,6 +144,45 @@ void seen_shard_forget(struct seen_shard *shard, struct str key)
     struct seen_entry *entry = map_get(shard->entries, key);
     if (entry)
         seen_shard_drop(shard, entry);
+}
+
+/* ---- owners ---- */
+
+static struct seen_owner *obtain_owner(struct seen_shard *shard, struct str name)
+{
+    struct seen_owner *owner = map_get(shard->owners, name);
+    if (!owner) {
+        owner = memory_alloc(sizeof *owner + name.length + 1);
+        memcpy(owner->name, name.bytes, name.length);
+        list_init(&owner->entries);
+        map_put(shard->owners, name, owner);
+    }
+    return owner;
+}
+
+struct seen_entry *seen_shard_give(struct seen_shard *shard, struct seen_entry *entry,
+                                   struct str owner, int64_t most, int64_t now_ms)
+{
+    if (!entry->owner) {
+        entry->owner = obtain_owner(shard, owner);
+        entry->owner->count++;
+        list_init(&entry->owned);
+    }
+    ASSERT(str_equal(str_from(entry->owner->name), owner));
+    list_remove(&entry->owned);
+    entry->owner->given_ms = now_ms;
+    list_append(&entry->owner->entries, &entry->owned);
+    return most > 0 && entry->owner->count > most
+               ? LIST_ENTRY(entry->owner->entries.next, struct seen_entry, owned)
+               : NULL;
+}
+
+bool seen_shard_find_owner(struct seen_shard *shard, struct str owner, int64_t *given_ms)
+{
+    const struct seen_owner *found = map_get(shard->owners, owner);
+    if (found)
+        *given_ms = found->given_ms;
+    return found != NULL;
 }
 
 /* ---- by a session of a source ---- */

@@ -1,7 +1,7 @@
 /*
  * A bounded table in shards with short locks. Past its limit a shard forgets the entry that has not
- * been seen for longest. For the tables of sessions and of accepted credentials, which many
- * workers look into at once. Any thread.
+ * been seen for longest; entries may have an owner, who has a limit of its own. For the tables of
+ * sessions and of accepted credentials, which many workers look into at once. Any thread.
  */
 #pragma once
 
@@ -15,11 +15,14 @@
 
 struct seen_table;
 struct seen_shard;
+struct seen_owner;
 
 /* The first member of each entry. */
 struct seen_entry {
-    struct list node; /* in its shard, the longest unseen first */
-    char *key;        /* NUL-terminated */
+    struct list node;         /* in its shard, the longest unseen first */
+    char *key;                /* NUL-terminated */
+    struct seen_owner *owner; /* NULL: nobody's */
+    struct list owned;        /* its owner's, the one not given to it for longest first */
 };
 
 /* `entry_bytes` is the size of the struct around the seen_entry. `forgotten` (may be NULL) is
@@ -44,6 +47,15 @@ struct seen_entry *seen_shard_find(struct seen_shard *shard, struct str key);
  * another one is forgotten, and counted in limits_reached_total. */
 struct seen_entry *seen_shard_obtain(struct seen_shard *shard, struct str key, int64_t limit);
 void seen_shard_forget(struct seen_shard *shard, struct str key);
+
+/* ---- owners; all entries of one are in the same shard ---- */
+/* The entry is given to the owner, who may have it already, at `now_ms`. Returns the entry that was
+ * not given to it for longest, for the caller to forget, if it has more than `most` then (0: no
+ * limit); else NULL. */
+struct seen_entry *seen_shard_give(struct seen_shard *shard, struct seen_entry *entry,
+                                   struct str owner, int64_t most, int64_t now_ms);
+/* When an entry was last given to the owner; false: it has none. */
+bool seen_shard_find_owner(struct seen_shard *shard, struct str owner, int64_t *given_ms);
 
 /* Of a table whose entries are a seen_entry and a value: copies it in, and out. */
 void seen_table_put(struct seen_table *table, struct str source, struct str session,

@@ -23,7 +23,7 @@ enum { THREADS = 4, ROUNDS = 400 };
 
 struct shared {
     struct seen_table *sessions;
-    struct accepted_pairs *pairs;
+    struct seen_table *pairs;
     struct catalog *catalog;
     struct list_cache *list_cache;
     struct rate_limit *rate_limit;
@@ -128,7 +128,7 @@ START_TEST(workers_share_sessions_catalogue_limits_and_configuration)
     rate_limit_destroy(shared.rate_limit);
     list_cache_destroy(shared.list_cache);
     catalog_destroy(shared.catalog);
-    accepted_pairs_destroy(shared.pairs);
+    seen_table_destroy(shared.pairs);
     seen_table_destroy(shared.sessions);
     metrics_finish();
 }
