@@ -206,13 +206,6 @@ static void deliver_answer(struct gateway_worker *worker, struct kept_question *
 
 /* ---- what is asked ---- */
 
-static void copy_params(void *context, struct question *question)
-{
-    struct buffer *params = context;
-    if (params->length == 0 && question->state == QUESTION_OPEN)
-        buffer_append(params, json_member(str_from(question->message), "params"));
-}
-
 /* Whether `content` answers the form. The check reads a copy, because the question may go
  * meanwhile. */
 static bool check_content(struct gateway *gateway, struct str key,
@@ -220,7 +213,12 @@ static bool check_content(struct gateway *gateway, struct str key,
                           struct error *error)
 {
     OWNED_BUFFER(params);
-    question_table_visit(gateway->questions, key, match, copy_params, &params);
+    struct question_walk walk = question_walk(gateway->questions, key, match);
+    const struct question *question;
+    while ((question = question_walk_next(&walk))) {
+        if (params.length == 0 && question->state == QUESTION_OPEN)
+            buffer_append(&params, json_member(str_from(question->message), "params"));
+    }
     struct str asked = buffer_str(&params);
     return asked.length == 0 || elicitation_is_url(asked) ||
            elicitation_check_content(json_member(asked, "requestedSchema"), content, error);
@@ -359,12 +357,6 @@ enum question_verdict question_answer_sampling(const struct question_tool_answer
 
 /* ---- the client's own JSON-RPC response ---- */
 
-struct response_search {
-    const struct call *call;
-    char key[QUESTION_KEY_BYTES];
-    bool is_owned, is_response;
-};
-
 /* It has come in another session of the call's owner. */
 static bool is_of_owner(const struct call *call, const struct kept_question *kept)
 {
@@ -378,56 +370,59 @@ static bool is_asked_in_session(const struct call *call, const struct question *
            strcmp(call->source->id, question->source) == 0;
 }
 
-static void note_question_owner(void *context, struct question *question)
+static bool may_answer(const struct call *call, const struct question *question, bool is_response)
 {
-    struct response_search *search = context;
     const struct kept_question *kept = question->owner;
     char own_key[QUESTION_KEY_BYTES];
     if (!kept) /* a round, which has no request of this id */
-        return;
-    client_key_of_call(search->call, own_key);
+        return false;
     if (kept->is_in_call)
-        search->is_owned = search->is_response && is_asked_in_session(search->call, question);
-    else if (kept->task)
-        search->is_owned = call_owns(search->call, kept->task);
-    else
-        search->is_owned = strcmp(own_key, question->key) == 0 || is_of_owner(search->call, kept);
-    memcpy(search->key, question->key, sizeof search->key);
+        return is_response && is_asked_in_session(call, question);
+    if (kept->task)
+        return call_owns(call, kept->task);
+    client_key_of_call(call, own_key);
+    return strcmp(own_key, question->key) == 0 || is_of_owner(call, kept);
+}
+
+/* The `key` of the question of this id. false: there is none, or another client's. */
+static bool find_key_of_question(const struct call *call, struct str id, bool is_response,
+                                 char key[])
+{
+    struct question_walk walk = question_walk_id(call->worker->gateway->questions, id);
+    const struct question *question;
+    bool is_found = false;
+    while ((question = question_walk_next(&walk))) {
+        is_found = may_answer(call, question, is_response);
+        memcpy(key, question->key, QUESTION_KEY_BYTES);
+    }
+    return is_found;
 }
 
 void question_find_key(const struct call *call, struct str id, char key[])
 {
-    struct response_search search = {.call = call};
-    question_table_visit_id(call->worker->gateway->questions, id, note_question_owner, &search);
-    if (search.is_owned)
-        memcpy(key, search.key, sizeof search.key);
-    else
+    if (!find_key_of_question(call, id, false, key))
         client_key_of_call(call, key);
 }
 
 /* The question that the response's id names: the server's own id in the client's session, or the
  * gateway's. */
-static bool find_question(struct call *call, char **our_id, struct response_search *search,
+static bool find_question(struct call *call, char **our_id, char key[],
                           struct question_match *match)
 {
     struct str id = call->envelope.id;
     *our_id = NULL;
-    search->call = call;
-    search->is_response = true;
     if (str_starts_with(id, STR("\"tg:"))) {
         char *text = json_string_text(id, NULL);
         *our_id = memory_copy_text(text + 3);
         (*our_id)[strcspn(*our_id, ".")] = '\0'; /* behind it: which replica has asked */
         free(text);
         match->id = str_from(*our_id);
-        question_table_visit_id(call->worker->gateway->questions, match->id, note_question_owner,
-                                search);
-        return search->is_owned;
+        return find_key_of_question(call, match->id, true, key);
     }
     match->upstream_id = id;
     match->session = str_from(call->session);
-    client_key_of_call(call, search->key);
-    return search->key[0] && call->session[0];
+    client_key_of_call(call, key);
+    return key[0] && call->session[0];
 }
 
 static void answer_too_late(struct call *call, enum question_state was)
@@ -449,7 +444,7 @@ bool question_take_response(struct call *call)
 {
     struct gateway_worker *worker = call->worker;
     struct gateway *gateway = worker->gateway;
-    struct response_search search = {0};
+    char key[QUESTION_KEY_BYTES];
     struct question_match match = {0};
     struct question_closing closing = {.state = QUESTION_ANSWERED_ON_STREAM};
     char *our_id;
@@ -459,9 +454,8 @@ bool question_take_response(struct call *call)
     call_identify(call);
     if (call_is_stranger(call))
         return false;
-    if (find_question(call, &our_id, &search, &match)) {
-        struct kept_question *kept =
-            question_close(gateway, str_from(search.key), &match, &closing);
+    if (find_question(call, &our_id, key, &match)) {
+        struct kept_question *kept = question_close(gateway, str_from(key), &match, &closing);
         if (kept && (our_id || answer_gate_applies(kept->task))) {
             respond_for(call, kept);
             call_answer_status(call, 202, STR_EMPTY);

@@ -383,21 +383,18 @@ void conversation_begin(struct call *call, const struct conversation_start *star
 
 /* ---- the client comes back, or goes ---- */
 
-static void note_known(void *context, struct question *round)
-{
-    *(bool *)context = true;
-}
-
 enum conversation_claim conversation_claim(struct gateway *gateway, const char *handle,
                                            int64_t round)
 {
     const struct question_match match = {.call = (uint64_t)round};
     struct question_closing closing = {.state = QUESTION_ANSWERED_IN_TASK};
-    bool is_known = false;
+    enum conversation_claim claim = CONVERSATION_LOST;
     if (question_table_close(gateway->questions, str_from(handle), &match, &closing))
         return CONVERSATION_CLAIMED;
-    question_table_visit(gateway->questions, str_from(handle), NULL, note_known, &is_known);
-    return is_known ? CONVERSATION_ANSWERED : CONVERSATION_LOST;
+    struct question_walk walk = question_walk(gateway->questions, str_from(handle), NULL);
+    while (question_walk_next(&walk))
+        claim = CONVERSATION_ANSWERED;
+    return claim;
 }
 
 /* From one worker to all: what a client says of a conversation, wherever that is. */

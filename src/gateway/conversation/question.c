@@ -131,19 +131,16 @@ static const struct question_events *events_of(const struct gateway_worker *work
     return worker->gateway->question_events;
 }
 
-static void note_open(void *context, struct question *question)
-{
-    bool *is_open = context;
-    *is_open = *is_open || question->state == QUESTION_OPEN;
-}
-
 static bool is_open_in_task(struct gateway *gateway, const struct task *task)
 {
     char key[QUESTION_KEY_BYTES];
     const struct question_match match = {.task = str_from(task->id)};
+    const struct question *question;
     bool is_open = false;
     client_key_or_id_of_task(task, key);
-    question_table_visit(gateway->questions, str_from(key), &match, note_open, &is_open);
+    struct question_walk walk = question_walk(gateway->questions, str_from(key), &match);
+    while ((question = question_walk_next(&walk)))
+        is_open = is_open || question->state == QUESTION_OPEN;
     return is_open;
 }
 
@@ -435,17 +432,17 @@ static void forget(struct kept_question *kept)
     kept_question_destroy(kept);
 }
 
-static bool is_of_worker(const void *worker, const struct question *question)
-{
-    const struct kept_question *kept = question->owner;
-    return kept && kept->worker == worker;
-}
-
 void question_drop(struct gateway_worker *worker)
 {
-    struct question *question;
-    while ((question = question_table_take(worker->gateway->questions, is_of_worker, worker)))
-        kept_question_destroy(question->owner);
+    struct question_walk walk = question_walk_all(worker->gateway->questions);
+    const struct question *question;
+    while ((question = question_walk_next(&walk))) {
+        struct kept_question *kept = question->owner;
+        if (!kept || kept->worker != worker)
+            continue;
+        question_walk_remove(&walk);
+        kept_question_destroy(kept);
+    }
 }
 
 /* ---- closing ---- */

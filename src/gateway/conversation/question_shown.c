@@ -55,83 +55,64 @@ static void write_pending_elicitation(struct buffer *out, const struct question 
     buffer_append_char(out, '}');
 }
 
-struct view_search {
-    struct dialect_view *view;
-    struct buffer *elicitations;
-};
-
-static void look_at_question(void *context, struct question *question)
-{
-    struct view_search *search = context;
-    struct dialect_view *view = search->view;
-    int64_t changed_ms =
-        question->state == QUESTION_OPEN ? question->asked_ms : question->closed_ms;
-    if (changed_ms > view->changed_ms)
-        view->changed_ms = changed_ms;
-    if (question->state != QUESTION_OPEN)
-        return;
-    view->is_asking = true;
-    if (question->kind == QUESTION_ELICITATION) {
-        separate(search->elicitations);
-        write_pending_elicitation(search->elicitations, question);
-    }
-}
-
 void question_view(struct gateway *gateway, const struct task *task, struct dialect_view *view,
                    struct buffer *elicitations)
 {
     char key[QUESTION_KEY_BYTES];
     const struct question_match match = {.task = str_from(task->id)};
-    struct view_search search = {view, elicitations};
+    const struct question *question;
     buffer_append_char(elicitations, '[');
     client_key_or_id_of_task(task, key);
-    question_table_visit(gateway->questions, str_from(key), &match, look_at_question, &search);
+    struct question_walk walk = question_walk(gateway->questions, str_from(key), &match);
+    while ((question = question_walk_next(&walk))) {
+        bool is_open = question->state == QUESTION_OPEN;
+        int64_t changed_ms = is_open ? question->asked_ms : question->closed_ms;
+        if (changed_ms > view->changed_ms)
+            view->changed_ms = changed_ms;
+        view->is_asking = view->is_asking || is_open;
+        if (is_open && question->kind == QUESTION_ELICITATION) {
+            separate(elicitations);
+            write_pending_elicitation(elicitations, question);
+        }
+    }
     buffer_append_char(elicitations, ']');
     if (elicitations->length > 2)
         view->pending_elicitations = buffer_str(elicitations);
-}
-
-static void look_for_unsettled(void *context, struct question *question)
-{
-    bool *waits = context;
-    const struct kept_question *kept = question->owner;
-    *waits = *waits || !kept->is_settled;
 }
 
 bool question_keeps_server_waiting(struct gateway *gateway, const struct task *task)
 {
     char key[QUESTION_KEY_BYTES];
     const struct question_match match = {.task = str_from(task->id)};
+    const struct question *question;
     bool waits = false;
     if (question_table_count(gateway->questions) == 0)
         return false;
     client_key_or_id_of_task(task, key);
-    question_table_visit(gateway->questions, str_from(key), &match, look_for_unsettled, &waits);
+    struct question_walk walk = question_walk(gateway->questions, str_from(key), &match);
+    while ((question = question_walk_next(&walk))) {
+        const struct kept_question *kept = question->owner;
+        waits = waits || !kept->is_settled;
+    }
     return waits;
 }
 
 /* ---- of a call's own stream ---- */
 
-static void look_for_open(void *context, struct question *question)
-{
-    bool *is_open = context;
-    *is_open = *is_open || (question->state == QUESTION_OPEN && !question->task[0]);
-}
-
 bool question_is_open_in(const struct call *call, uint64_t number)
 {
+    struct question_table *table = call->worker->gateway->questions;
     char key[QUESTION_KEY_BYTES];
-    const struct question_match in_call = {.call = number}, on_stream = {.is_on_stream = true};
+    const struct question *question;
     bool is_open = false;
-    if (question_table_count(call->worker->gateway->questions) == 0)
+    if (question_table_count(table) == 0)
         return false;
     client_key_of_call(call, key);
-    if (key[0] && number != 0)
-        question_table_visit(call->worker->gateway->questions, str_from(key), &in_call,
-                             look_for_open, &is_open);
-    if (key[0])
-        question_table_visit(call->worker->gateway->questions, str_from(key), &on_stream,
-                             look_for_open, &is_open);
+    struct question_walk walk = question_walk(table, str_from(key), NULL);
+    while ((question = question_walk_next(&walk))) {
+        bool is_meant = question->is_on_stream || (number != 0 && question->call == number);
+        is_open = is_open || (is_meant && question->state == QUESTION_OPEN && !question->task[0]);
+    }
     return is_open;
 }
 
@@ -187,98 +168,80 @@ bool question_is_open_without_task(const struct call *call)
 
 /* ---- in the blocks of every tool's answer ---- */
 
-struct pending_lists {
-    struct str server, owner;
-    struct buffer *elicitations, *samplings;
-};
-
 /* An empty `wanted` is not compared. */
 static bool is_pending_wanted(struct str wanted, const char *is)
 {
     return wanted.length == 0 || str_equal(wanted, str_from(is));
 }
 
-static void write_pending(void *context, struct question *question)
-{
-    struct pending_lists *lists = context;
-    const struct kept_question *kept = question->owner;
-    bool is_elicitation = question->kind == QUESTION_ELICITATION;
-    struct buffer *out = is_elicitation ? lists->elicitations : lists->samplings;
-    if (question->state != QUESTION_OPEN || question->kind == QUESTION_ROOTS ||
-        !is_pending_wanted(lists->server, question->source) ||
-        !is_pending_wanted(lists->owner, kept->owner))
-        return;
-    separate(out);
-    buffer_append_char(out, '{');
-    json_add_text(out, "requestId", question->id);
-    json_add_text(out, "server", question->source);
-    if (is_elicitation)
-        copy_member(out, params_of(question), "message");
-    buffer_append_char(out, '}');
-}
-
 void question_write_pending(struct gateway *gateway, struct str key, struct str server,
                             struct str owner, struct buffer *elicitations, struct buffer *samplings)
 {
-    struct pending_lists lists = {server, owner, elicitations, samplings};
-    question_table_visit(gateway->questions, key, NULL, write_pending, &lists);
+    struct question_walk walk = question_walk(gateway->questions, key, NULL);
+    const struct question *question;
+    while ((question = question_walk_next(&walk))) {
+        const struct kept_question *kept = question->owner;
+        bool is_elicitation = question->kind == QUESTION_ELICITATION;
+        struct buffer *out = is_elicitation ? elicitations : samplings;
+        if (question->state != QUESTION_OPEN || question->kind == QUESTION_ROOTS ||
+            !is_pending_wanted(server, question->source) || !is_pending_wanted(owner, kept->owner))
+            continue;
+        separate(out);
+        buffer_append_char(out, '{');
+        json_add_text(out, "requestId", question->id);
+        json_add_text(out, "server", question->source);
+        if (is_elicitation)
+            copy_member(out, params_of(question), "message");
+        buffer_append_char(out, '}');
+    }
 }
 
 /* ---- in full ---- */
 
-struct full_list {
-    enum question_kind kind;
-    struct buffer *out;
-    size_t count;
-};
-
-static void write_full(void *context, struct question *question)
+static void write_full(struct buffer *out, const struct question *question)
 {
     static const char *const sampling_members[] = {
         "maxTokens", "systemPrompt",     "temperature", "stopSequences",
         "messages",  "modelPreferences", "tools",       "toolChoice"};
-    struct full_list *list = context;
     struct str params = params_of(question);
-    if (question->state != QUESTION_OPEN || question->kind != list->kind)
-        return;
-    list->count++;
-    separate(list->out);
     ASSERT(question->owner);
-    buffer_append_char(list->out, '{');
-    json_add_text(list->out, "requestId", question->id);
-    json_add_text(list->out, "server", question->source);
-    json_add_time(list->out, "timestamp", question->asked_ms);
-    if (list->kind == QUESTION_ELICITATION) {
-        json_add_text(list->out, "mode", elicitation_is_url(params) ? "url" : "form");
-        copy_member(list->out, params, "message");
-        copy_member(list->out, params, "requestedSchema");
-        copy_member(list->out, params, "elicitationId");
-        copy_member(list->out, params, "url");
+    separate(out);
+    buffer_append_char(out, '{');
+    json_add_text(out, "requestId", question->id);
+    json_add_text(out, "server", question->source);
+    json_add_time(out, "timestamp", question->asked_ms);
+    if (question->kind == QUESTION_ELICITATION) {
+        json_add_text(out, "mode", elicitation_is_url(params) ? "url" : "form");
+        copy_member(out, params, "message");
+        copy_member(out, params, "requestedSchema");
+        copy_member(out, params, "elicitationId");
+        copy_member(out, params, "url");
     } else {
         for (size_t i = 0; i < sizeof sampling_members / sizeof *sampling_members; i++)
-            copy_member(list->out, params, sampling_members[i]);
+            copy_member(out, params, sampling_members[i]);
     }
-    buffer_append_char(list->out, '}');
+    buffer_append_char(out, '}');
 }
 
 size_t question_write_list(struct gateway *gateway, struct str key, enum question_kind kind,
                            struct buffer *out)
 {
-    struct full_list list = {kind, out, 0};
+    const struct question_match match = {.has_kind = true, .kind = kind};
+    struct question_walk walk = question_walk(gateway->questions, key, &match);
+    const struct question *question;
+    size_t count = 0;
     buffer_append_char(out, '[');
-    question_table_visit(gateway->questions, key, NULL, write_full, &list);
+    while ((question = question_walk_next(&walk))) {
+        if (question->state != QUESTION_OPEN)
+            continue;
+        count++;
+        write_full(out, question);
+    }
     buffer_append_char(out, ']');
-    return list.count;
+    return count;
 }
 
 /* ---- on a stream ---- */
-
-struct claiming {
-    const struct call *call;
-    uint64_t *claimant;
-    struct buffer *events;
-    bool any_task; /* a client with tasks gets the questions of its tasks in tasks/result */
-};
 
 static bool can_be_sent(const struct call *call, enum question_kind kind)
 {
@@ -300,27 +263,21 @@ static bool is_in_its_session(const struct call *call, const struct question *qu
            strcmp(call->session, question->session) == 0 && strcmp(key, question->key) == 0;
 }
 
-static void claim(void *context, struct question *question)
+/* From now on it belongs to the stream. */
+static void claim(const struct call *call, struct question *question, uint64_t claimant,
+                  struct buffer *events)
 {
-    struct claiming *claiming = context;
-    const struct call *call = claiming->call;
-    bool waits_elsewhere = claiming->any_task && question->task[0] && client_knows_tasks(call);
-    if (question->state != QUESTION_OPEN || question->claimant != 0 || waits_elsewhere ||
-        !can_be_sent(call, question->kind))
-        return;
-    if (*claiming->claimant == 0)
-        *claiming->claimant = question_next_number();
-    question->claimant = *claiming->claimant;
-    question->sent_as_it_came = is_in_its_session(call, question);
     OWNED_BUFFER(id);
     OWNED_BUFFER(message);
+    question->claimant = claimant;
+    question->sent_as_it_came = is_in_its_session(call, question);
     question_write_sent_id(question, &id);
     if (question->task[0])
         dialect_write_related_message(&message, str_from(question->message), buffer_str(&id),
                                       str_from(question->task));
     else
         json_write_with_member(&message, str_from(question->message), "id", buffer_str(&id));
-    sse_write_event(claiming->events, STR_EMPTY, STR_EMPTY, buffer_str(&message));
+    sse_write_event(events, STR_EMPTY, STR_EMPTY, buffer_str(&message));
 }
 
 void question_claim(const struct call *call, const struct task *task, uint64_t *claimant,
@@ -329,46 +286,47 @@ void question_claim(const struct call *call, const struct task *task, uint64_t *
     char key[QUESTION_KEY_BYTES];
     struct gateway *gateway = call->worker->gateway;
     const struct question_match match = {.task = str_from(task ? task->id : NULL)};
-    struct claiming claiming = {call, claimant, events, !task};
+    struct question *question;
     if (question_table_count(gateway->questions) == 0)
         return;
     if (task)
         client_key_or_id_of_task(task, key);
     else
         client_key_of_call(call, key);
-    question_table_visit(gateway->questions, str_from(key), &match, claim, &claiming);
-}
-
-/* The open questions of a stream, and their tasks. */
-struct releasing {
-    uint64_t claimant;
-    struct task **tasks;
-    size_t count;
-};
-
-static void release(void *context, struct question *question)
-{
-    struct releasing *releasing = context;
-    const struct kept_question *kept = question->owner;
-    if (question->state != QUESTION_OPEN || question->claimant != releasing->claimant)
-        return;
-    question->claimant = 0;
-    if (!kept->task)
-        return; /* the next GET stream of the client gets it */
-    releasing->tasks =
-        memory_grow_array(releasing->tasks, releasing->count + 1, sizeof(struct task *));
-    releasing->tasks[releasing->count++] = task_ref(kept->task);
+    struct question_walk walk = question_walk(gateway->questions, str_from(key), &match);
+    while ((question = question_walk_next(&walk))) {
+        /* A client with tasks gets the questions of its tasks in tasks/result. */
+        bool waits_elsewhere = !task && question->task[0] && client_knows_tasks(call);
+        if (question->state != QUESTION_OPEN || question->claimant != 0 || waits_elsewhere ||
+            !can_be_sent(call, question->kind))
+            continue;
+        if (*claimant == 0)
+            *claimant = question_next_number();
+        claim(call, question, *claimant, events);
+    }
 }
 
 void question_release(struct gateway_worker *worker, uint64_t claimant)
 {
-    struct releasing releasing = {.claimant = claimant};
+    struct task **tasks = NULL;
+    size_t count = 0;
+    struct question *question;
     if (claimant == 0)
         return;
-    question_table_visit_all(worker->gateway->questions, release, &releasing);
-    for (size_t i = 0; i < releasing.count; i++) {
-        question_offer(worker->gateway, releasing.tasks[i]);
-        task_unref(releasing.tasks[i]);
+    struct question_walk walk = question_walk_all(worker->gateway->questions);
+    while ((question = question_walk_next(&walk))) {
+        const struct kept_question *kept = question->owner;
+        if (question->state != QUESTION_OPEN || question->claimant != claimant)
+            continue;
+        question->claimant = 0;
+        if (!kept->task)
+            continue; /* the next GET stream of the client gets it */
+        tasks = memory_grow_array(tasks, count + 1, sizeof(struct task *));
+        tasks[count++] = task_ref(kept->task);
     }
-    free(releasing.tasks);
+    for (size_t i = 0; i < count; i++) {
+        question_offer(worker->gateway, tasks[i]);
+        task_unref(tasks[i]);
+    }
+    free(tasks);
 }

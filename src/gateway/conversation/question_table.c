@@ -175,24 +175,6 @@ void question_table_remove(struct question_table *table, struct question *questi
     pthread_mutex_unlock(&table->lock);
 }
 
-struct question *question_table_take(struct question_table *table,
-                                     bool (*is_own)(const void *context, const struct question *),
-                                     const void *context)
-{
-    size_t position = 0;
-    void *value;
-    struct question *own = NULL;
-    pthread_mutex_lock(&table->lock);
-    while (!own && map_next(table->ids, &position, NULL, &value)) {
-        if (is_own(context, value))
-            own = value;
-    }
-    if (own)
-        remove_locked(table, own);
-    pthread_mutex_unlock(&table->lock);
-    return own;
-}
-
 /* ---- rounds ---- */
 
 void question_free_in_round(struct question *question)
@@ -260,30 +242,6 @@ bool question_table_replace(struct question_table *table, struct str key, struct
     return has_room;
 }
 
-struct question *question_table_pull(struct question_table *table, struct str key,
-                                     bool (*is_meant)(const void *context, const struct question *),
-                                     const void *context, int64_t now_ms)
-{
-    struct question *pulled = NULL;
-    pthread_mutex_lock(&table->lock);
-    struct bucket *bucket = map_get(table->buckets, key);
-    for (struct list *node = bucket ? bucket->questions.next : NULL;
-         bucket && !pulled && node != &bucket->questions; node = node->next) {
-        struct question *question = LIST_ENTRY(node, struct question, node);
-        if (is_meant(context, question))
-            pulled = question;
-    }
-    if (pulled)
-        remove_locked(table, pulled);
-    bucket = pulled ? map_get(table->buckets, key) : NULL; /* the last one has taken it along */
-    for (struct list *node = bucket ? bucket->questions.next : NULL;
-         bucket && node != &bucket->questions; node = node->next) {
-        LIST_ENTRY(node, struct question, node)->asked_ms = now_ms;
-    }
-    pthread_mutex_unlock(&table->lock);
-    return pulled;
-}
-
 /* ---- closing ---- */
 
 struct question *question_table_close(struct question_table *table, struct str key,
@@ -333,58 +291,89 @@ bool question_table_reopen(struct question_table *table, struct question *questi
     return may_open;
 }
 
-static void end(void *context, struct question *question)
-{
-    question->has_ended = question->state != QUESTION_OPEN;
-}
-
 void question_table_end(struct question_table *table, struct str key,
                         const struct question_match *match)
 {
-    question_table_visit(table, key, match, end, NULL);
+    struct question_walk walk = question_walk(table, key, match);
+    struct question *question;
+    while ((question = question_walk_next(&walk)))
+        question->has_ended = question->state != QUESTION_OPEN;
 }
 
-/* ---- looking ---- */
+/* ---- walking ---- */
 
-void question_table_visit(struct question_table *table, struct str key,
-                          const struct question_match *match, question_visit visit, void *context)
+/* Takes the lock, unless there is nothing to walk over. */
+static struct question_walk begin_walk(struct question_table *table)
 {
     if (question_table_count(table) == 0)
-        return;
+        return (struct question_walk){.table = NULL};
     pthread_mutex_lock(&table->lock);
-    struct bucket *bucket = map_get(table->buckets, key);
+    return (struct question_walk){.table = table};
+}
+
+struct question_walk question_walk(struct question_table *table, struct str key,
+                                   const struct question_match *match)
+{
+    struct question_walk walk = begin_walk(table);
+    struct bucket *bucket = walk.table ? map_get(table->buckets, key) : NULL;
+    walk.match = match;
     if (bucket) {
-        LIST_FOR_EACH_SAFE (node, next, &bucket->questions) {
-            struct question *question = LIST_ENTRY(node, struct question, node);
-            if (is_matched(question, match))
-                visit(context, question);
-        }
+        walk.next = bucket->questions.next;
+        walk.end = &bucket->questions;
     }
-    pthread_mutex_unlock(&table->lock);
+    return walk;
 }
 
-void question_table_visit_id(struct question_table *table, struct str id, question_visit visit,
-                             void *context)
+struct question_walk question_walk_id(struct question_table *table, struct str id)
 {
-    if (question_table_count(table) == 0)
-        return;
-    pthread_mutex_lock(&table->lock);
-    struct question *question = map_get(table->ids, id);
-    if (question)
-        visit(context, question);
-    pthread_mutex_unlock(&table->lock);
+    struct question_walk walk = begin_walk(table);
+    struct question *question = walk.table ? map_get(table->ids, id) : NULL;
+    if (question) {
+        walk.next = &question->node;
+        walk.end = question->node.next;
+    }
+    return walk;
 }
 
-void question_table_visit_all(struct question_table *table, question_visit visit, void *context)
+struct question_walk question_walk_all(struct question_table *table)
 {
-    size_t position = 0;
+    struct question_walk walk = begin_walk(table);
+    walk.is_over_all = true;
+    return walk;
+}
+
+static struct question *walk_step(struct question_walk *walk)
+{
     void *value;
-    if (question_table_count(table) == 0)
-        return;
-    pthread_mutex_lock(&table->lock);
-    while (map_next(table->ids, &position, NULL, &value))
-        visit(context, value);
-    pthread_mutex_unlock(&table->lock);
+    if (walk->is_over_all)
+        return map_next(walk->table->ids, &walk->position, NULL, &value) ? value : NULL;
+    if (walk->next == walk->end)
+        return NULL;
+    struct question *question = LIST_ENTRY(walk->next, struct question, node);
+    walk->next = walk->next->next;
+    return question;
+}
+
+struct question *question_walk_next(struct question_walk *walk)
+{
+    if (!walk->table)
+        return NULL;
+    do {
+        walk->question = walk_step(walk);
+    } while (walk->question && !is_matched(walk->question, walk->match));
+    if (!walk->question) {
+        pthread_mutex_unlock(&walk->table->lock);
+        walk->table = NULL;
+    }
+    return walk->question;
+}
+
+void question_walk_remove(struct question_walk *walk)
+{
+    ASSERT(walk->table && walk->question);
+    remove_locked(walk->table, walk->question);
+    walk->question = NULL;
+    walk->position = 0; /* removal moves the entries of a map about */
 }
 
 uint64_t question_next_number(void)

@@ -4,8 +4,8 @@
  * thread.
  *
  * A question's memory belongs to the loop that took it. Exactly one caller closes a question. This
- * caller may read it until it tells that loop of the closing. All others see a question only from
- * inside a visit.
+ * caller may read it until it tells that loop of the closing. All others see a question only in a
+ * walk.
  */
 #pragma once
 
@@ -113,10 +113,6 @@ void question_table_remove(struct question_table *table, struct question *questi
  * still. */
 bool question_table_replace(struct question_table *table, struct str key, struct list *fresh);
 void question_free_in_round(struct question *question);
-/* Takes out one of `key` that is meant; NULL when there is none. The others count as asked now. */
-struct question *question_table_pull(struct question_table *table, struct str key,
-                                     bool (*is_meant)(const void *context, const struct question *),
-                                     const void *context, int64_t now_ms);
 
 /* How to close a question. The last two members say what was found when no open one matches. */
 struct question_closing {
@@ -141,19 +137,26 @@ bool question_table_reopen(struct question_table *table, struct question *questi
 void question_table_end(struct question_table *table, struct str key,
                         const struct question_match *match);
 
-/* Calls `visit` under the lock for every question of `key` that matches (NULL: all), oldest
- * first; it may change what stands under the lock but must be short. */
-typedef void (*question_visit)(void *context, struct question *question);
-void question_table_visit(struct question_table *table, struct str key,
-                          const struct question_match *match, question_visit visit, void *context);
-/* As question_table_visit(), for the one question of this id, of any client. */
-void question_table_visit_id(struct question_table *table, struct str id, question_visit visit,
-                             void *context);
-/* Calls `visit` under the lock for every question there is. */
-void question_table_visit_all(struct question_table *table, question_visit visit, void *context);
-/* Takes out one question that `is_own` accepts; NULL when none is left. */
-struct question *question_table_take(struct question_table *table,
-                                     bool (*is_own)(const void *context, const struct question *),
-                                     const void *context);
+/* A walk over questions, which holds the lock until it is at its end: every walk must come there,
+ * and be short. What stands under the lock may change meanwhile. */
+struct question_walk {
+    struct question_table *table; /* NULL: it is at its end */
+    const struct question_match *match;
+    struct list *next, *end; /* in a bucket */
+    bool is_over_all;
+    size_t position; /* then in the map of ids */
+    struct question *question;
+};
+/* Over those of `key` that match (NULL: all), oldest first; `match` is borrowed. */
+struct question_walk question_walk(struct question_table *table, struct str key,
+                                   const struct question_match *match);
+/* Over the one question of this id, of any client. */
+struct question_walk question_walk_id(struct question_table *table, struct str id);
+/* Over every question there is. */
+struct question_walk question_walk_all(struct question_table *table);
+/* The next question; NULL: there is none, and the walk has ended. */
+struct question *question_walk_next(struct question_walk *walk);
+/* Takes the present question out of the table. */
+void question_walk_remove(struct question_walk *walk);
 /* A new number, for the calls that questions come in and the streams that claim them. Never 0. */
 uint64_t question_next_number(void);

@@ -21,6 +21,13 @@ static void write_round_key(struct str task, char key[])
     snprintf(key, QUESTION_KEY_BYTES, "round:%.*s", STR_ARGS(task));
 }
 
+static struct question_walk walk_rounds(struct question_table *table, struct str task)
+{
+    char key[QUESTION_KEY_BYTES];
+    write_round_key(task, key);
+    return question_walk(table, str_from(key), NULL);
+}
+
 /* ---- asking ---- */
 
 /* `name` is JSON text, and taken. */
@@ -39,38 +46,21 @@ static struct question *make_question(const char *key, uint64_t round, char *nam
     return question;
 }
 
-struct comparing {
-    const struct question *next; /* of those that are new; at `end` after the last */
-    const struct question *end;
-    bool is_same;
-};
-
-static const struct question *question_after(const struct question *question)
-{
-    return LIST_ENTRY(question->node.next, struct question, node);
-}
-
 /* In the server's order, which it has no reason to change. */
-static void compare_in_round(void *context, struct question *question)
+static bool is_there_already(struct question_table *table, struct str task,
+                             const struct list *fresh)
 {
-    struct comparing *comparing = context;
-    const struct question *other = comparing->next;
-    if (other == comparing->end) {
-        comparing->is_same = false;
-        return;
+    struct question_walk walk = walk_rounds(table, task);
+    struct question *old;
+    const struct list *node = fresh->next;
+    bool is_same = true;
+    while ((old = question_walk_next(&walk))) {
+        const struct question *other = LIST_ENTRY(node, struct question, node);
+        is_same = is_same && node != fresh && strcmp(old->name, other->name) == 0 &&
+                  strcmp(old->message, other->message) == 0;
+        node = node->next;
     }
-    comparing->next = question_after(other);
-    comparing->is_same = comparing->is_same && strcmp(question->name, other->name) == 0 &&
-                         strcmp(question->message, other->message) == 0;
-}
-
-static bool is_there_already(struct question_table *table, struct str key, const struct list *fresh)
-{
-    struct comparing comparing = {.end = LIST_ENTRY(fresh, struct question, node),
-                                  .next = LIST_ENTRY(fresh->next, struct question, node),
-                                  .is_same = true};
-    question_table_visit(table, key, NULL, compare_in_round, &comparing);
-    return comparing.is_same && comparing.next == comparing.end;
+    return is_same && node == fresh;
 }
 
 static void free_questions(struct list *questions)
@@ -96,7 +86,7 @@ bool rounds_put(struct question_table *table, struct str task, int64_t number, s
         question->asked_ms = now_ms;
         list_append(&fresh, &question->node);
     }
-    bool is_new = !is_there_already(table, str_from(key), &fresh);
+    bool is_new = !is_there_already(table, task, &fresh);
     if (is_new && !question_table_replace(table, str_from(key), &fresh))
         log_warn("A server's question is not asked: too many are open", LOG_STR("task", task));
     free_questions(&fresh);
@@ -121,35 +111,35 @@ bool rounds_add(struct question_table *table, struct str task, const struct roun
     return false;
 }
 
-struct meant {
-    struct str raw_key, id;
-};
-
-static bool is_meant_in_round(const void *context, const struct question *question)
+static bool is_meant_in_round(const struct question *question, struct str raw_key, struct str id)
 {
-    const struct meant *meant = context;
     struct str own = str_from(question->upstream_id);
     ASSERT_NUMBERS(own.length, >=, 2);
-    if (meant->raw_key.length > 0)
-        return str_equal(str_slice(own.bytes + 1, own.length - 2), meant->raw_key);
-    if (meant->id.length > 0)
-        return question->asked_id && str_equal(str_from(question->asked_id), meant->id);
+    if (raw_key.length > 0)
+        return str_equal(str_slice(own.bytes + 1, own.length - 2), raw_key);
+    if (id.length > 0)
+        return question->asked_id && str_equal(str_from(question->asked_id), id);
     return !question->is_taken;
 }
 
 struct question *rounds_pull(struct question_table *table, struct str task, struct str raw_key,
                              struct str id, int64_t now_ms)
 {
-    char key[QUESTION_KEY_BYTES];
-    const struct meant meant = {raw_key, id};
-    write_round_key(task, key);
-    return question_table_pull(table, str_from(key), is_meant_in_round, &meant, now_ms);
+    struct question_walk walk = walk_rounds(table, task);
+    struct question *question, *pulled = NULL;
+    while ((question = question_walk_next(&walk))) {
+        if (pulled || !is_meant_in_round(question, raw_key, id))
+            continue;
+        pulled = question;
+        question_walk_remove(&walk);
+    }
+    if (!pulled)
+        return NULL;
+    walk = walk_rounds(table, task);
+    while ((question = question_walk_next(&walk)))
+        question->asked_ms = now_ms;
+    return pulled;
 }
-
-struct answered {
-    uint64_t last;
-    struct str answers;
-};
 
 static struct str answer_in_round(const struct question *question, struct str answers)
 {
@@ -158,45 +148,35 @@ static struct str answer_in_round(const struct question *question, struct str an
     return json_member(answers, name);
 }
 
-static bool is_answered_in_round(const void *context, const struct question *question)
-{
-    const struct answered *answered = context;
-    return question->call <= answered->last &&
-           json_type(answer_in_round(question, answered->answers)) == JSON_OBJECT;
-}
-
 struct question *rounds_pull_answered(struct question_table *table, struct str task, uint64_t last,
                                       struct str answers, struct str *answer)
 {
-    char key[QUESTION_KEY_BYTES];
-    const struct answered answered = {last, answers};
-    write_round_key(task, key);
-    struct question *question =
-        question_table_pull(table, str_from(key), is_answered_in_round, &answered, 0);
-    *answer = question ? answer_in_round(question, answers) : STR_EMPTY;
-    return question;
-}
-
-struct round_counts {
-    size_t all, open;
-};
-
-static void count_in_round(void *context, struct question *question)
-{
-    struct round_counts *counts = context;
-    counts->all++;
-    counts->open += !question->is_taken;
+    struct question_walk walk = walk_rounds(table, task);
+    struct question *question, *pulled = NULL;
+    while ((question = question_walk_next(&walk))) {
+        if (pulled || question->call > last)
+            continue;
+        *answer = answer_in_round(question, answers);
+        if (json_type(*answer) != JSON_OBJECT)
+            continue;
+        pulled = question;
+        question_walk_remove(&walk);
+    }
+    return pulled;
 }
 
 size_t rounds_count(struct question_table *table, struct str task, size_t *open)
 {
-    char key[QUESTION_KEY_BYTES];
-    struct round_counts counts = {0};
-    write_round_key(task, key);
-    question_table_visit(table, str_from(key), NULL, count_in_round, &counts);
+    struct question_walk walk = walk_rounds(table, task);
+    const struct question *question;
+    size_t count = 0, untaken = 0;
+    while ((question = question_walk_next(&walk))) {
+        count++;
+        untaken += !question->is_taken;
+    }
     if (open)
-        *open = counts.open;
-    return counts.all;
+        *open = untaken;
+    return count;
 }
 
 bool rounds_forget(struct question_table *table, struct str task)
@@ -213,42 +193,31 @@ bool rounds_forget(struct question_table *table, struct str task)
 
 /* ---- showing ---- */
 
-struct showing {
-    struct buffer *requests;
-    bool is_asking;
-    int64_t *changed_ms;
-};
-
-static void show_in_round(void *context, struct question *question)
-{
-    struct showing *showing = context;
-    bool is_open = question->state == QUESTION_OPEN;
-    ASSERT_NUMBERS(question->kind, ==, QUESTION_IN_ROUND);
-    if (question->asked_ms > *showing->changed_ms)
-        *showing->changed_ms = question->asked_ms;
-    if (!is_open && question->closed_ms > *showing->changed_ms)
-        *showing->changed_ms = question->closed_ms;
-    if (!is_open)
-        return;
-    buffer_append_format(showing->requests, "%s%s:", showing->is_asking ? "," : "{",
-                         question->name);
-    buffer_append_text(showing->requests, question->message);
-    showing->is_asking = true;
-}
-
 bool rounds_show(struct question_table *table, struct str task, struct buffer *requests,
                  int64_t *changed_ms)
 {
-    char key[QUESTION_KEY_BYTES];
+    struct question_walk walk = walk_rounds(table, task);
+    const struct question *question;
     int64_t latest_ms = 0;
-    struct showing showing = {.requests = requests, .changed_ms = &latest_ms};
-    write_round_key(task, key);
-    question_table_visit(table, str_from(key), NULL, show_in_round, &showing);
-    if (showing.is_asking)
+    bool is_asking = false;
+    while ((question = question_walk_next(&walk))) {
+        bool is_open = question->state == QUESTION_OPEN;
+        ASSERT_NUMBERS(question->kind, ==, QUESTION_IN_ROUND);
+        if (question->asked_ms > latest_ms)
+            latest_ms = question->asked_ms;
+        if (!is_open && question->closed_ms > latest_ms)
+            latest_ms = question->closed_ms;
+        if (!is_open)
+            continue;
+        buffer_append_format(requests, "%s%s:", is_asking ? "," : "{", question->name);
+        buffer_append_text(requests, question->message);
+        is_asking = true;
+    }
+    if (is_asking)
         buffer_append_char(requests, '}');
     if (latest_ms > 0)
         *changed_ms = latest_ms;
-    return showing.is_asking;
+    return is_asking;
 }
 
 /* ---- answering ---- */
@@ -277,28 +246,18 @@ static void append_round_member(struct buffer *object, const char *key, const ch
     buffer_append_text(object, value);
 }
 
-struct taking {
-    struct rounds_taken *taken;
-};
-
-/* One with an answer that nobody has taken. */
-static void take_answer_in_round(void *context, struct question *question)
-{
-    struct rounds_taken *taken = ((const struct taking *)context)->taken;
-    if (question->state == QUESTION_OPEN || question->is_taken)
-        return;
-    ASSERT(question->text);
-    append_round_member(&taken->answers, question->upstream_id, question->text);
-    append_round_member(&taken->questions, question->upstream_id, question->message);
-    question->is_taken = true;
-}
-
 bool rounds_take_some(struct question_table *table, struct str task, struct rounds_taken *taken)
 {
-    char key[QUESTION_KEY_BYTES];
-    write_round_key(task, key);
-    struct taking taking = {taken};
-    question_table_visit(table, str_from(key), NULL, take_answer_in_round, &taking);
+    struct question_walk walk = walk_rounds(table, task);
+    struct question *question;
+    while ((question = question_walk_next(&walk))) {
+        if (question->state == QUESTION_OPEN || question->is_taken)
+            continue;
+        ASSERT(question->text);
+        append_round_member(&taken->answers, question->upstream_id, question->text);
+        append_round_member(&taken->questions, question->upstream_id, question->message);
+        question->is_taken = true;
+    }
     if (taken->answers.length == 0)
         return false;
     buffer_append_char(&taken->answers, '}');
@@ -306,18 +265,13 @@ bool rounds_take_some(struct question_table *table, struct str task, struct roun
     return true;
 }
 
-static void note_open_in_round(void *context, struct question *question)
-{
-    bool *is_open = context;
-    *is_open = *is_open || question->state == QUESTION_OPEN;
-}
-
 bool rounds_take(struct question_table *table, struct str task, struct rounds_taken *taken)
 {
-    char key[QUESTION_KEY_BYTES];
+    struct question_walk walk = walk_rounds(table, task);
+    const struct question *question;
     bool is_open = false;
-    write_round_key(task, key);
-    question_table_visit(table, str_from(key), NULL, note_open_in_round, &is_open);
+    while ((question = question_walk_next(&walk)))
+        is_open = is_open || question->state == QUESTION_OPEN;
     return !is_open && rounds_take_some(table, task, taken);
 }
 

@@ -144,11 +144,6 @@ struct race {
     int closed; /* atomic */
 };
 
-static void look(void *context, struct question *input)
-{
-    ++*(size_t *)context;
-}
-
 /* Closes all open questions, like answers on several ways, and reads the table meanwhile. */
 static void *close_questions(void *context)
 {
@@ -159,7 +154,9 @@ static void *close_questions(void *context)
         const struct question_match match = {.id = str_from(race->inputs[i]->id)};
         if (question_table_close(race->table, STR("key"), &match, &closing))
             __atomic_add_fetch(&race->closed, 1, __ATOMIC_RELAXED);
-        question_table_visit(race->table, STR("key"), NULL, look, &seen);
+        struct question_walk walk = question_walk(race->table, STR("key"), NULL);
+        while (question_walk_next(&walk))
+            seen++;
     }
     return NULL;
 }
