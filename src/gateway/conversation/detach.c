@@ -44,14 +44,6 @@
 /* The message of progress meanwhile. */
 #define WAITS_FOR "Waiting for the tool to answer"
 
-/* The call as a server that may require input got it, as long as it may have to get it again. */
-struct detached_rounds {
-    struct headers headers;    /* owned */
-    struct buffer body;        /* without the answers of a round */
-    struct buffer asked;       /* what was required while the task was on its way to the store */
-    struct identity *identity; /* of the client, by its verified token; or NULL */
-};
-
 static const struct detached_callbacks *callbacks_of(const struct detached_call *detached)
 {
     return detached->base.worker->gateway->detached_callbacks;
@@ -230,8 +222,6 @@ static void detached_call_end(struct detached_call *detached)
     struct invocation *base = &detached->base;
     if (conversation_where(base) == CONVERSATION_ENDED)
         return;
-    exchange_abandon(base->exchange);
-    base->exchange = NULL;
     end_rounds(detached);
     base->up.protocol->release(&base->up);
     loop_timer_stop(&base->timer);
@@ -251,15 +241,10 @@ static void store_detached(struct detached_call *detached)
         detached_call_end(detached);
 }
 
-static void notify_server(const struct detached_call *detached, const char *reason)
+static void notify_server(struct detached_call *detached, enum task_state reason)
 {
-    struct sending sending = invocation_sending(&detached->base);
-    OWNED_BUFFER(body);
-    if (!detached->base.exchange)
-        return; /* a modern server sees its stream closed */
-    jsonrpc_write_cancelled(&body, buffer_str(&detached->base.request_id), reason);
-    sending.body = buffer_str(&body);
-    exchange_notify(detached->base.worker, &sending);
+    struct server_link *up = &detached->base.up;
+    up->protocol->cancel(up, task_state_name(reason));
 }
 
 /* ---- the same call made again joins it ---- */
@@ -326,7 +311,7 @@ static void give_up_request(struct detached_call *detached)
     if (call)
         call_part_remove(&detached->part);
     detached->call = NULL;
-    notify_server(detached, task_state_name(TASK_CANCELLED));
+    notify_server(detached, TASK_CANCELLED);
     detached_call_end(detached);
     if (call)
         call_answer_nothing(call);
@@ -368,45 +353,38 @@ bool detached_call_takes_cancel(const struct call *call)
 
 /* ---- the server requires input ---- */
 
-/* Keeps what the server has got of the call. */
-static void keep_rounds(struct detached_call *detached, struct call *call)
+/* A modern server, which may have to get the call again. */
+static bool may_require_input(const struct detached_call *detached)
 {
-    struct detached_rounds *rounds = detached->rounds = memory_alloc(sizeof *rounds);
+    return !detached->base.up.protocol->has_sessions;
+}
+
+/* Keeps what the server has got of the call. */
+static void keep_request(struct detached_call *detached, struct call *call)
+{
     struct catalog_tool tool;
     OWNED_BUFFER(id);
     call_find_tool(call, call_tool(call), &tool);
     detached->wraps_output = tool.wraps_output;
-    headers_init(&rounds->headers, true);
-    client_request_write_call(call, &rounds->headers, &rounds->body, &id);
-    rounds->identity = call->identity ? identity_ref(call->identity) : NULL;
-}
-
-static void destroy_rounds(struct detached_rounds *rounds)
-{
-    if (!rounds)
-        return;
-    headers_finish(&rounds->headers);
-    buffer_finish(&rounds->body);
-    buffer_finish(&rounds->asked);
-    identity_unref(rounds->identity);
-    free(rounds);
+    client_request_write_call(call, &detached->base.headers, &detached->body, &id);
+    detached->identity = call->identity ? identity_ref(call->identity) : NULL;
 }
 
 /* Before there is a task. `requests`: a JSON object, or empty: none. */
 static void keep_asked(struct detached_call *detached, struct str requests)
 {
-    ASSERT(detached->rounds->asked.length == 0);
-    buffer_append(&detached->rounds->asked, requests);
+    ASSERT(detached->asked.length == 0);
+    buffer_append(&detached->asked, requests);
 }
 
 /* The task is stored: asks what was required meanwhile. */
 static void ask_kept(struct detached_call *detached)
 {
     OWNED_BUFFER(asked);
-    if (!detached->rounds || detached->base.up.state != LINK_ASKED)
+    if (detached->base.up.state != LINK_ASKED)
         return;
-    asked = detached->rounds->asked;
-    buffer_init(&detached->rounds->asked);
+    asked = detached->asked;
+    buffer_init(&detached->asked);
     task_inputs_take_round(&detached->base, buffer_str(&asked), true);
 }
 
@@ -491,7 +469,7 @@ static void promise_task(struct detached_call *detached)
 
 static bool has_answer(const struct detached_call *detached)
 {
-    return !detached->base.exchange && !server_link_is_pending(&detached->base.up);
+    return !server_link_is_pending(&detached->base.up);
 }
 
 static void on_task_stored(struct detached_call *detached)
@@ -580,6 +558,7 @@ static bool detached_task_create(struct detached_call *detached, const struct ca
 static void on_patience_ended(void *context)
 {
     struct detached_call *detached = detached_call_from(context);
+    ASSERT(detached->call && !detached->base.task);
     if (detached_task_reserve(detached->call, detached->key))
         detached_task_create(detached, detached->call);
     else
@@ -596,10 +575,9 @@ static void try_detaching_again(struct detached_call *detached)
 
 /* The store may still be taking the call's task. Then the answer is kept, and on_task_stored()
  * stores it. */
-static void detached_call_take_reply(void *context, const struct exchange_reply *reply)
+static void detached_call_take_reply(struct detached_call *detached,
+                                     const struct exchange_reply *reply)
 {
-    struct detached_call *detached = detached_call_from(context);
-    detached->base.exchange = NULL;
     /* One last event, before the outcome is stored. */
     ASSERT(conversation_where(&detached->base) == CONVERSATION_RUNNING ||
            conversation_where(&detached->base) == CONVERSATION_DETACHING);
@@ -615,9 +593,8 @@ static void detached_call_take_reply(void *context, const struct exchange_reply 
         store_detached(detached);
 }
 
-static void detached_call_take_message(void *context, struct str message)
+static void detached_call_take_message(struct detached_call *detached, struct str message)
 {
-    struct detached_call *detached = detached_call_from(context);
     struct question_origin origin = invocation_origin(&detached->base);
     origin.key = detached->key;
     origin.task = detached->call ? NULL : detached->base.task;
@@ -627,18 +604,7 @@ static void detached_call_take_message(void *context, struct str message)
     notices_take(&origin, message);
 }
 
-static const struct exchange_events detached_call_events = {
-    .reply = detached_call_take_reply, .server_message = detached_call_take_message};
-
-static struct sending detached_call_sending(const struct detached_call *detached)
-{
-    struct sending sending = invocation_sending(&detached->base);
-    sending.id = buffer_str(&detached->base.request_id);
-    sending.most_bytes = (size_t)sending.snapshot->config->limits.result_bytes;
-    return sending;
-}
-
-/* ---- events of a server that may require input ---- */
+/* ---- what the server says ---- */
 
 static void pass_notice(struct detached_call *detached, struct str message)
 {
@@ -666,9 +632,11 @@ static void take_result(struct detached_call *detached, struct str result,
 static void take_event_of_detached(void *context, const struct event *event)
 {
     struct detached_call *detached = detached_call_from(context);
-    bool is_lost = event->kind == EVENT_LOST && event->lost != LOST_REPLY;
+    bool is_lost = event->kind == EVENT_LOST && event->lost > LOST_REPLY;
     bool is_task = detached->base.task != NULL;
-    if (event->kind == EVENT_NOTICE)
+    if (event->kind == EVENT_MESSAGE)
+        detached_call_take_message(detached, event->text);
+    else if (event->kind == EVENT_NOTICE)
         pass_notice(detached, event->text);
     else if (event->kind == EVENT_AGAIN)
         task_inputs_send(&detached->base, STR_EMPTY);
@@ -678,7 +646,7 @@ static void take_event_of_detached(void *context, const struct event *event)
         task_inputs_lost(&detached->base, event->lost);
     else if (event->kind == EVENT_ROUND || is_lost)
         take_result(detached, STR_EMPTY, event->reply);
-    else if (event->kind == EVENT_RESULT)
+    else if (event->kind == EVENT_RESULT && may_require_input(detached))
         take_result(detached, event->is_complete ? event->text : STR_EMPTY, event->reply);
     else
         detached_call_take_reply(detached, event->reply);
@@ -691,7 +659,7 @@ static bool rounds_are_forwarded(const struct invocation *invocation)
 {
     struct snapshot *now = snapshot_current();
     const struct drift_check drift = {
-        .identity = detached_call_from(invocation->up.context)->rounds->identity,
+        .identity = detached_call_from(invocation->up.context)->identity,
         .catalog = invocation->worker->gateway->catalog,
         .snapshot = now,
         .source = config_source_find(now->config, str_from(invocation->task->source)),
@@ -701,21 +669,32 @@ static bool rounds_are_forwarded(const struct invocation *invocation)
     return is_forwarded;
 }
 
-/* The call with a new id. */
+/* The call with a new id for each round; else as its client sent it. */
 static void write_detached(struct server_link *link, struct headers *headers, struct buffer *body,
                            struct buffer *id)
 {
-    const struct detached_rounds *rounds = detached_call_from(link->context)->rounds;
+    const struct detached_call *detached = detached_call_from(link->context);
     char uuid[RANDOM_UUID_BYTES];
-    random_uuid(uuid);
-    buffer_append_format(id, "\"tg:%s\"", uuid);
-    json_write_with_member(body, buffer_str(&rounds->body), "id", buffer_str(id));
-    headers_add_all(headers, &rounds->headers);
+    headers_add_all(headers, &detached->base.headers);
+    if (may_require_input(detached)) {
+        random_uuid(uuid);
+        buffer_append_format(id, "\"tg:%s\"", uuid);
+        json_write_with_member(body, buffer_str(&detached->body), "id", buffer_str(id));
+        return;
+    }
+    buffer_append(id, buffer_str(&detached->base.request_id));
+    if (!link->exchange) /* else it has gone out */
+        buffer_append(body, detached->call->envelope.body);
 }
 
 static struct sending sending_of_detached(struct server_link *link, struct task_trace *trace)
 {
-    return detached_call_sending(detached_call_from(link->context));
+    const struct detached_call *detached = detached_call_from(link->context);
+    struct sending sending = invocation_sending(&detached->base);
+    sending.most_bytes = (size_t)sending.snapshot->config->limits.result_bytes;
+    if (detached->call && !may_require_input(detached))
+        sending.trace.parent = call_span_parent(detached->call);
+    return sending;
 }
 
 static const struct link_maker detached_maker = {
@@ -751,7 +730,9 @@ static void detached_call_destroy(struct invocation *invocation)
 {
     struct detached_call *detached = detached_call_from(invocation);
     MAGIC_CLEAR(detached);
-    destroy_rounds(detached->rounds);
+    buffer_finish(&detached->body);
+    buffer_finish(&detached->asked);
+    identity_unref(detached->identity);
     free(detached->end_authorization);
     free(detached);
 }
@@ -784,8 +765,12 @@ static struct detached_call *detached_call_create(struct call *call, int64_t pat
     base->source = call->source;
     question_audience(call, &base->audience);
     memcpy(base->session, call->session, sizeof base->session);
-    headers_from_call(&base->headers, call);
     buffer_append(&base->request_id, call->envelope.id);
+    base->up.protocol = server_protocol_of_call(call);
+    if (may_require_input(detached))
+        keep_request(detached, call);
+    else
+        headers_from_call(&base->headers, call);
     detached->call = call;
     detached->patience_ms = patience_ms;
     detached->number = question_take_number(call);
@@ -798,15 +783,13 @@ static struct detached_call *detached_call_create(struct call *call, int64_t pat
 void detached_call_run(struct call *call, int64_t patience_ms)
 {
     struct detached_call *detached = detached_call_create(call, patience_ms);
-    struct sending sending = detached_call_sending(detached);
+    struct server_link *up = &detached->base.up;
+    ASSERT(!may_require_input(detached));
     detached->is_executed = true;
-    sending.body = call->envelope.body;
-    sending.trace.parent = call_span_parent(call);
     deferred_response_begin(call, WAITS_FOR, STR_EMPTY);
     deferred_response_await_upstream(call);
     deferred_response_open_late(call);
-    detached->base.exchange =
-        exchange_send(call->worker, &sending, &detached_call_events, detached);
+    up->protocol->begin(up);
     loop_timer_start_with(&detached->base.timer, on_patience_ended, detached,
                           token_clock_bound_ms(call, patience_ms));
 }
@@ -876,26 +859,22 @@ static bool reserve_task(const struct call *call)
 static void take_over(struct detached_call *detached, struct call *call)
 {
     const struct call_carrier *carrier = call_carrier_of(call);
-    const struct sending sending = detached_call_sending(detached);
-    OWNED_BUFFER(asked);
-    ASSERT(!detached->base.exchange && !detached->rounds);
+    struct server_link *up = &detached->base.up;
+    ASSERT(up->state == LINK_NEW && !up->exchange);
     if (carrier->hand_over) {
-        keep_rounds(detached, call);
-        carrier->hand_over(call, &detached->base.up, &asked);
-        keep_asked(detached, buffer_str(&asked));
-        return;
+        carrier->hand_over(call, up, &detached->asked);
+    } else {
+        up->exchange = carrier->exchange(call);
+        up->protocol->begin(up);
     }
-    detached->base.exchange = carrier->exchange(call);
-    exchange_read_messages(detached->base.exchange, &sending, &detached_call_events, detached);
 }
 
 /* A carrier that hands a link over has deferred the response already. */
 static void defer(struct call *call, const struct detached_call *detached)
 {
-    const struct exchange *exchange = detached->base.exchange;
-    if (exchange && exchange_is_stream(exchange))
+    if (!may_require_input(detached) && exchange_is_stream(detached->base.up.exchange))
         deferred_response_take_stream(call, WAITS_FOR);
-    else if (exchange)
+    else if (!may_require_input(detached))
         deferred_response_begin(call, WAITS_FOR, STR_EMPTY);
     deferred_response_await_upstream(call);
 }
@@ -996,7 +975,7 @@ void detached_call_note_task(struct gateway_worker *worker, struct task *task)
         return;
     bool was_stopped = task->state == TASK_CANCELLED || task->state == TASK_EXPIRED;
     if (was_stopped)
-        notify_server(detached, task_state_name(task->state));
+        notify_server(detached, task->state);
     detached_call_end(detached);
 }
 

@@ -86,12 +86,12 @@ bool conversation_can_move(enum conversation_kind kind, enum conversation_state 
 
 static bool nothing_is_under_way(const struct invocation *invocation)
 {
-    return !invocation_exchange(invocation);
+    return !invocation->up.exchange;
 }
 
 static bool was_not_sent(const struct invocation *invocation)
 {
-    return !invocation_exchange(invocation) && invocation->request_id.length == 0 &&
+    return !invocation->up.exchange && invocation->request_id.length == 0 &&
            !invocation->server_task;
 }
 
@@ -122,7 +122,7 @@ static bool knows_server(const struct invocation *invocation)
 
 static bool server_works(const struct invocation *invocation)
 {
-    return invocation->exchange != NULL || server_link_is_pending(&invocation->up);
+    return server_link_is_pending(&invocation->up);
 }
 
 static bool is_promoted(const struct invocation *invocation)

@@ -55,8 +55,7 @@ struct invocation {
     char session[DIGEST_HEX_BYTES];    /* of the request that brought them */
     struct question_audience audience; /* the clients that answer the server's questions */
     struct server_budget budget;       /* for the requests of the server */
-    struct exchange *exchange;         /* the call under way to a legacy server; NULL without */
-    struct server_link up;             /* the same to a modern one */
+    struct server_link up;
     struct buffer request_id; /* JSON text of the id that the server sees; set once it is sent */
     char *server_task;        /* the server's own task, when the tool requires one */
     struct outcome outcome;
@@ -79,11 +78,6 @@ void invocation_unref(struct invocation *invocation);
 struct invocation *invocation_of_task(const struct gateway_worker *worker, struct str id);
 /* Takes a reference to the task, in place of an earlier one. NULL: the call is no task. */
 void invocation_set_task(struct invocation *invocation, struct task *task);
-/* What is under way to the server; NULL without. */
-static inline struct exchange *invocation_exchange(const struct invocation *invocation)
-{
-    return invocation->exchange ? invocation->exchange : invocation->up.exchange;
-}
 /* The options that all messages to the server share. */
 struct sending invocation_sending(const struct invocation *invocation);
 /* The origin of a message of the server's. The caller sets its key, task and number. */

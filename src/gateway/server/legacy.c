@@ -255,11 +255,13 @@ static void send_message(struct legacy_link *own, struct str body, struct str id
     struct task_trace trace;
     struct sending sending =
         link->maker ? link->maker->sending(link, &trace) : sending_of_call(own);
-    ASSERT(!link->exchange);
     sending.headers = &own->headers;
     sending.body = body;
     sending.id = id;
-    link->exchange = exchange_send(link->worker, &sending, &events, own);
+    if (link->exchange)
+        exchange_read_messages(link->exchange, &sending, &events, own);
+    else
+        link->exchange = exchange_send(link->worker, &sending, &events, own);
 }
 
 static void link_send_request(struct legacy_link *own)
@@ -346,7 +348,8 @@ static void legacy_write_kept(struct legacy_link *own)
     link->maker->write(link, &own->headers, &own->body, &own->request_id);
     if (own->session)
         headers_set_session(&own->headers, &own->session->base);
-    own->asks_for_task = json_path(buffer_str(&own->body), "params", "task").length > 0;
+    own->asks_for_task =
+        link->maker->request && json_path(buffer_str(&own->body), "params", "task").length > 0;
     link->headers = &own->headers;
 }
 
@@ -355,6 +358,7 @@ static void legacy_begin(struct server_link *link)
     struct legacy_link *own = legacy_own(link);
     ASSERT(link->state == LINK_NEW);
     ASSERT(own->session || !own->is_translated);
+    ASSERT(!link->exchange || link->maker);
     if (link->maker)
         legacy_write_kept(own);
     link->state = LINK_SENT;
@@ -462,7 +466,7 @@ static void ask_of_task(struct legacy_link *own, const char *method,
 {
     OWNED_BUFFER(body);
     OWNED_BUFFER(id);
-    ASSERT(own->link->state == LINK_FOLLOWING);
+    ASSERT(own->link->state == LINK_FOLLOWING && !own->link->exchange);
     legacy_write_of_task(own, method, &body, &id);
     send_message(own, buffer_str(&body), buffer_str(&id), on_reply);
 }

@@ -73,6 +73,11 @@ void era_probe_then(struct call *call, call_step next)
     headers_finish(&headers);
 }
 
+const struct server_protocol *server_protocol_of_call(const struct call *call)
+{
+    return call_server_has_sessions(call) ? &server_legacy : &server_modern;
+}
+
 const struct server_protocol *server_protocol_of(struct gateway_worker *worker,
                                                  const struct config_source *source,
                                                  bool repeats_body)

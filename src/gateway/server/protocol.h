@@ -179,7 +179,8 @@ struct server_protocol {
     /* Writes a request of another era with this id (JSON text). NULL: what is kept is of this one.
      */
     void (*translate)(struct buffer *out, const struct envelope *envelope, struct str id);
-    /* Sends the request, once: that of attach(), or what the maker writes. */
+    /* Sends the request, once: that of attach(), or what the maker writes. Of a legacy server it
+     * may have gone out in `exchange` already, of which exchange_may_read_messages() is true. */
     void (*begin)(struct server_link *link);
     /* Answers a question of this link. */
     void (*answer)(struct server_link *link, struct str asked_id, const struct answer *answer);
@@ -212,6 +213,8 @@ extern const struct server_protocol server_legacy;
 /* Servers of the modern era (MCP 2026-07-28), which get a request again for each round of
  * questions, and may run it as a task of their own. */
 extern const struct server_protocol server_modern;
+/* The protocol of the call's server. */
+const struct server_protocol *server_protocol_of_call(const struct call *call);
 /* The protocol of a server, for a request that is kept; `repeats_body`: with headers that repeat
  * parts of it. */
 const struct server_protocol *server_protocol_of(struct gateway_worker *worker,

@@ -175,7 +175,7 @@ static void begin_detached(void)
     memset(&invocation, 0, sizeof invocation);
     invocation_init(&invocation, &detached_class, CONVERSATION_RUNNING, &worker);
     invocation.source = &source;
-    invocation.exchange = some_exchange;
+    invocation.up.state = LINK_SENT;
 }
 
 static void set_promoted(void)
@@ -199,7 +199,7 @@ static void begin(enum task_state state)
 static void end(void)
 {
     invocation.snapshot = NULL;
-    invocation.exchange = NULL;
+    invocation.up.exchange = NULL;
     invocation_unref(&invocation);
 }
 
@@ -225,9 +225,9 @@ START_TEST(only_what_was_never_sent_is_checked_and_committed)
     invocation.outcome.change = (struct task_change){.to = TASK_FAILED, .unless_begun = true};
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         expect_holds(before[i]);
-        invocation.exchange = some_exchange;
+        invocation.up.exchange = some_exchange;
         expect_broken(before[i], "nothing of it has been sent");
-        invocation.exchange = NULL;
+        invocation.up.exchange = NULL;
         buffer_append_text(&invocation.request_id, "\"tg:1\"");
         expect_broken(before[i], "nothing of it has been sent");
         buffer_clear(&invocation.request_id);
@@ -300,7 +300,7 @@ START_TEST(a_stored_outcome_is_known)
     invocation.outcome.change.to = TASK_FAILED;
     expect_holds(CONVERSATION_STORING);
     expect_broken(CONVERSATION_REFUSED, "yields");
-    invocation.exchange = some_exchange;
+    invocation.up.exchange = some_exchange;
     expect_broken(CONVERSATION_STORING, "under way");
     expect_broken(CONVERSATION_ENDED, "under way");
     end();
@@ -314,7 +314,7 @@ START_TEST(a_detached_call_is_committed_with_a_promoted_task_and_runs_at_the_ser
     expect_holds(CONVERSATION_RUNNING); /* with no task, while its client waits */
     set_promoted();
     expect_holds(CONVERSATION_DETACHING);
-    invocation.exchange = NULL;
+    invocation.up.state = LINK_ENDED;
     expect_broken(CONVERSATION_RUNNING, "the server works");
     expect_broken(CONVERSATION_STORING, "outcome");
     end();
@@ -327,7 +327,7 @@ START_TEST(an_answer_may_come_before_the_task_of_a_detached_call_is_stored)
     set_promoted();
     ck_assert(conversation_move(&invocation, CONVERSATION_DETACHING));
     ck_assert(conversation_is_under_way(&invocation));
-    invocation.exchange = NULL;
+    invocation.up.state = LINK_ENDED;
     invocation.outcome.change.to = TASK_COMPLETED;
     ck_assert(conversation_move(&invocation, CONVERSATION_STORING));
     ck_assert(conversation_move(&invocation, CONVERSATION_ENDED));
