@@ -34,6 +34,7 @@ export function scenario(name, { title, upstream: upstreamOptions, order, own = 
     }
     stage.journal.mark();
     await stage.gateway.stop();
+    await stage.journal.settle();
     compare(t, name, text());
   });
 }
