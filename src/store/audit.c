@@ -8,7 +8,6 @@
 #include "queue.h"
 #include "taskgate/approval/votes.h"
 #include "taskgate/core/assert.h"
-#include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/canonical.h"
@@ -20,13 +19,6 @@
 #define PAGE_BYTES_MAX ((size_t)1024 * 1024)
 
 /* ---- writing ---- */
-
-/* Texts that a row has of its own, beside those that it borrows from the task. */
-struct made_texts {
-    struct buffer decision, votes, kept;
-    char kept_digest[DIGEST_HEX_BYTES];
-    char tool[RECORDED_NAME_BYTES], principal[RECORDED_NAME_BYTES];
-};
 
 static void write_vote(struct buffer *out, const struct ballot_vote *vote)
 {
@@ -76,97 +68,102 @@ static bool is_creation(const char *event)
     return strcmp(event, "create") == 0;
 }
 
+/* An entry of now about nothing yet; of what an operator does a person is named. */
+static struct audit_row audit_entry(const struct batch *batch, const char *event,
+                                    struct audit_actor actor, const char *reason)
+{
+    struct audit_row row = {.at_ms = batch->now_ms};
+    ASSERT(*event);
+    row.texts[AUDIT_actor_kind] = str_from(actor.kind);
+    row.texts[AUDIT_actor_name] = str_from(actor.name);
+    row.texts[AUDIT_event] = str_from(event);
+    if (strcmp(actor.kind, "operator") == 0)
+        row.texts[AUDIT_person] = str_from(actor.name);
+    row.texts[AUDIT_reason] = str_from(reason);
+    row.texts[AUDIT_via] = str_from(actor.via);
+    return row;
+}
+
+/* Gives the entry its number and its hash. Nobody else appends within the transaction, so the end
+ * of the chain is read once. */
+static bool audit_insert(struct batch *batch, struct audit_row *row)
+{
+    OWNED_BUFFER(text);
+    if (!batch->knows_chain)
+        batch->knows_chain = audit_rows_end(batch->database, &batch->chain);
+    if (!batch->knows_chain)
+        return false;
+    row->sequence = ++batch->chain.sequence;
+    audit_row_write(row, false, &text);
+    store_chain_hash(batch->chain.hash, buffer_str(&text), batch->chain.hash);
+    row->texts[AUDIT_hash] = str_from(batch->chain.hash);
+    return audit_rows_insert(batch->database, row);
+}
+
 /* The arguments without what operators must not see. */
-static void audit_make_kept(const struct batch *batch, const struct task *task,
-                            struct made_texts *made)
+static void audit_make_kept(const struct batch *batch, const struct task *task, struct buffer *kept)
 {
     struct str arguments = str_from(task->arguments);
     if (batch->redaction->write)
-        batch->redaction->write(batch->redaction->context, &made->kept, arguments, task->workflow);
+        batch->redaction->write(batch->redaction->context, kept, arguments, task->workflow);
     else
-        buffer_append(&made->kept, arguments);
-    digest_sha256_hex(buffer_str(&made->kept), made->kept_digest);
+        buffer_append(kept, arguments);
 }
 
-static bool keep_arguments(struct batch *batch, int64_t sequence, const struct made_texts *made)
+static bool append_of_task(struct batch *batch, int64_t at_ms, const struct task *task,
+                           const char *event, const char *from, struct audit_actor actor,
+                           const char *reason)
 {
-    return audit_rows_keep(batch->database, sequence, buffer_str(&made->kept),
-                           batch->now_ms + batch->audit->keep_arguments_ms);
-}
-
-/* Nobody else appends within the transaction, so it is read once. */
-static bool find_end(struct batch *batch, struct store_chain *end)
-{
-    if (!batch->knows_chain)
-        batch->knows_chain = audit_rows_end(batch->database, &batch->chain);
-    *end = batch->chain;
-    return batch->knows_chain;
-}
-
-static bool audit_insert(struct batch *batch, const struct audit_row *row,
-                         const struct store_chain *end)
-{
-    struct audit_row whole = *row;
-    ASSERT_NUMBERS(row->sequence, ==, end->sequence + 1); /* the chain has no gap */
-    char hash[DIGEST_HEX_BYTES];
-    OWNED_BUFFER(text);
-    audit_row_write(row, false, &text);
-    store_chain_hash(end->hash, buffer_str(&text), hash);
-    whole.texts[AUDIT_hash] = str_from(hash);
-    batch->chain.sequence = row->sequence;
-    memcpy(batch->chain.hash, hash, sizeof hash);
-    return audit_rows_insert(batch->database, &whole);
-}
-
-bool audit_append(struct batch *batch, const struct task *task, const char *event, const char *from,
-                  struct audit_actor actor, const char *reason)
-{
-    struct store_chain end;
-    if (!find_end(batch, &end))
-        return false;
     bool is_operator = strcmp(actor.kind, "operator") == 0;
-    bool is_vote = is_operator && tells_votes(event);
     bool has_arguments = is_creation(event) || strcmp(event, AUDIT_EDIT) == 0;
     bool keeps = has_arguments && batch->audit->keep_arguments_ms > 0;
-    struct made_texts made = {.kept_digest = ""};
-    buffer_init(&made.decision);
-    buffer_init(&made.votes);
-    buffer_init(&made.kept);
+    char tool[RECORDED_NAME_BYTES], principal[RECORDED_NAME_BYTES];
+    char kept_digest[DIGEST_HEX_BYTES] = "";
+    OWNED_BUFFER(decision);
+    OWNED_BUFFER(votes);
+    OWNED_BUFFER(kept);
     if (is_creation(event)) /* a grant decides a new task, which has it still */
-        audit_row_write_decision(&made.decision, str_from(task->decision));
-    if (is_vote)
-        write_votes(&made.votes, task);
-    if (keeps)
-        audit_make_kept(batch, task, &made);
-    struct audit_row row = {.sequence = end.sequence + 1, .at_ms = task->updated_ms};
+        audit_row_write_decision(&decision, str_from(task->decision));
+    if (is_operator && tells_votes(event))
+        write_votes(&votes, task);
+    if (keeps) {
+        audit_make_kept(batch, task, &kept);
+        digest_sha256_hex(buffer_str(&kept), kept_digest);
+    }
+    struct audit_row row = audit_entry(batch, event, actor, reason);
     struct str *texts = row.texts;
-    texts[AUDIT_actor_name] = str_from(actor.name);
-    texts[AUDIT_actor_kind] = str_from(actor.kind);
+    row.at_ms = at_ms;
     texts[AUDIT_arguments_digest] = str_from(task->arguments_digest);
-    texts[AUDIT_decision] = buffer_str(&made.decision);
+    texts[AUDIT_decision] = buffer_str(&decision);
     texts[AUDIT_definition_digest] = str_from(task->definition_digest);
-    texts[AUDIT_event] = str_from(event);
     texts[AUDIT_from_state] = str_from(from);
-    texts[AUDIT_kept_digest] = str_from(made.kept_digest);
-    texts[AUDIT_person] = is_operator ? str_from(actor.name) : STR_EMPTY;
+    texts[AUDIT_kept_digest] = str_from(kept_digest);
     texts[AUDIT_policy_digest] = str_from(task->policy_digest);
-    texts[AUDIT_principal] = recorded_name(str_from(task->principal), made.principal);
-    texts[AUDIT_reason] = str_from(reason);
+    texts[AUDIT_principal] = recorded_name(str_from(task->principal), principal);
     texts[AUDIT_request_digest] = str_from(task->request_digest);
     texts[AUDIT_rule] = str_from(task->rule);
     texts[AUDIT_source] = str_from(task->source);
     texts[AUDIT_task_id] = str_from(task->id);
     texts[AUDIT_to_state] = str_from(task_state_name(task->state));
-    texts[AUDIT_tool] = recorded_name(str_from(task->tool), made.tool);
-    texts[AUDIT_via] = str_from(actor.via);
-    texts[AUDIT_votes] = buffer_str(&made.votes);
+    texts[AUDIT_tool] = recorded_name(str_from(task->tool), tool);
+    texts[AUDIT_votes] = buffer_str(&votes);
     texts[AUDIT_workflow] = str_from(task->workflow);
-    bool done =
-        audit_insert(batch, &row, &end) && (!keeps || keep_arguments(batch, row.sequence, &made));
-    buffer_finish(&made.decision);
-    buffer_finish(&made.votes);
-    buffer_finish(&made.kept);
-    return done;
+    return audit_insert(batch, &row) &&
+           (!keeps || audit_rows_keep(batch->database, row.sequence, buffer_str(&kept),
+                                      batch->now_ms + batch->audit->keep_arguments_ms));
+}
+
+bool audit_append(struct batch *batch, const struct task *task, const char *event, const char *from,
+                  struct audit_actor actor, const char *reason)
+{
+    return append_of_task(batch, task->updated_ms, task, event, from, actor, reason);
+}
+
+bool audit_append_now(struct batch *batch, const struct task *task, const char *event,
+                      struct audit_actor actor, const char *reason)
+{
+    const char *state = task_state_name(task->state);
+    return append_of_task(batch, batch->now_ms, task, event, state, actor, reason);
 }
 
 bool audit_has(struct batch *batch, const struct task *task, const char *event, bool *has)
@@ -177,85 +174,63 @@ bool audit_has(struct batch *batch, const struct task *task, const char *event, 
     return result != ROW_FAILED;
 }
 
-bool audit_append_note(struct batch *batch, const struct store_audit_note *note)
+/* An entry of what an operator does, under the name that is recorded. */
+static struct audit_row operator_entry(const struct batch *batch,
+                                       const struct store_audit_note *note,
+                                       char person[RECORDED_NAME_BYTES])
 {
-    struct store_chain end;
-    char person[RECORDED_NAME_BYTES];
-    if (!find_end(batch, &end))
-        return false;
-    struct audit_row row = {.sequence = end.sequence + 1, .at_ms = batch->now_ms};
-    struct str *texts = row.texts;
-    texts[AUDIT_actor_kind] = STR("operator");
-    texts[AUDIT_actor_name] = texts[AUDIT_person] = recorded_name(str_from(note->person), person);
-    texts[AUDIT_event] = str_from(note->event);
-    texts[AUDIT_reason] = str_from(note->reason);
-    texts[AUDIT_via] = str_from(note->via);
-    return audit_insert(batch, &row, &end);
+    struct audit_actor actor = {"operator", note->person, note->via};
+    struct audit_row row = audit_entry(batch, note->event, actor, note->reason);
+    row.texts[AUDIT_actor_name] = row.texts[AUDIT_person] =
+        recorded_name(str_from(note->person), person);
+    return row;
 }
 
-bool audit_append_grant(struct batch *batch, const struct audit_grant_entry *entry)
+bool audit_append_note(struct batch *batch, const struct store_audit_note *note)
 {
-    const struct store_grant *grant = entry->grant;
-    struct store_chain end;
+    char person[RECORDED_NAME_BYTES];
+    struct audit_row row = operator_entry(batch, note, person);
+    return audit_insert(batch, &row);
+}
+
+bool audit_append_grant(struct batch *batch, const struct store_grant *grant, const char *event,
+                        struct audit_actor actor, const char *reason)
+{
     char tool[RECORDED_NAME_BYTES], principal[RECORDED_NAME_BYTES];
-    if (!find_end(batch, &end))
-        return false;
-    bool is_operator = strcmp(entry->actor.kind, "operator") == 0;
-    struct audit_row row = {.sequence = end.sequence + 1, .at_ms = batch->now_ms};
+    struct audit_row row = audit_entry(batch, event, actor, reason);
     struct str *texts = row.texts;
-    texts[AUDIT_actor_kind] = str_from(entry->actor.kind);
-    texts[AUDIT_actor_name] = str_from(entry->actor.name);
     texts[AUDIT_definition_digest] = str_from(grant->definition_digest);
-    texts[AUDIT_event] = str_from(entry->event);
-    texts[AUDIT_person] = is_operator ? str_from(entry->actor.name) : STR_EMPTY;
     texts[AUDIT_principal] = recorded_name(str_from(grant->principal), principal);
-    texts[AUDIT_reason] = str_from(entry->reason);
     texts[AUDIT_rule] = str_from(grant->rule);
     texts[AUDIT_source] = str_from(grant->source);
     texts[AUDIT_task_id] = str_from(grant->task_id);
     texts[AUDIT_tool] = recorded_name(str_from(grant->tool), tool);
     texts[AUDIT_workflow] = str_from(grant->workflow);
-    return audit_insert(batch, &row, &end);
+    return audit_insert(batch, &row);
 }
 
 bool audit_append_block(struct batch *batch, const struct store_block *block, const char *event,
                         struct audit_actor actor, const char *reason)
 {
-    struct store_chain end;
     char principal[RECORDED_NAME_BYTES];
-    if (!find_end(batch, &end))
-        return false;
-    bool is_operator = strcmp(actor.kind, "operator") == 0;
-    struct audit_row row = {.sequence = end.sequence + 1, .at_ms = batch->now_ms};
-    struct str *texts = row.texts;
-    texts[AUDIT_actor_kind] = str_from(actor.kind);
-    texts[AUDIT_actor_name] = str_from(actor.name);
-    texts[AUDIT_event] = str_from(event);
-    texts[AUDIT_person] = is_operator ? str_from(actor.name) : STR_EMPTY;
-    texts[AUDIT_principal] = recorded_name(str_from(block->principal), principal);
-    texts[AUDIT_reason] = str_from(reason);
-    texts[AUDIT_source] = str_from(block->source);
-    texts[AUDIT_task_id] = str_from(block->task_id);
-    return audit_insert(batch, &row, &end);
+    struct audit_row row = audit_entry(batch, event, actor, reason);
+    row.texts[AUDIT_principal] = recorded_name(str_from(block->principal), principal);
+    row.texts[AUDIT_source] = str_from(block->source);
+    row.texts[AUDIT_task_id] = str_from(block->task_id);
+    return audit_insert(batch, &row);
 }
 
 bool audit_append_definition(struct batch *batch, const struct store_definition *definition,
                              const char *person)
 {
-    struct store_chain end;
     char tool[RECORDED_NAME_BYTES], name[RECORDED_NAME_BYTES];
-    if (!find_end(batch, &end))
-        return false;
-    struct audit_row row = {.sequence = end.sequence + 1, .at_ms = batch->now_ms};
-    struct str *texts = row.texts;
-    texts[AUDIT_actor_kind] = STR("operator");
-    texts[AUDIT_actor_name] = texts[AUDIT_person] = recorded_name(str_from(person), name);
-    texts[AUDIT_definition_digest] = str_from(definition->digest);
-    texts[AUDIT_event] = STR("definition_accepted");
-    texts[AUDIT_reason] = str_from(definition->kind);
-    texts[AUDIT_source] = str_from(definition->source);
-    texts[AUDIT_tool] = recorded_name(str_from(definition->name), tool);
-    return audit_insert(batch, &row, &end);
+    const struct store_audit_note note = {
+        .event = "definition_accepted", .person = person, .reason = definition->kind};
+    struct audit_row row = operator_entry(batch, &note, name);
+    row.texts[AUDIT_definition_digest] = str_from(definition->digest);
+    row.texts[AUDIT_source] = str_from(definition->source);
+    row.texts[AUDIT_tool] = recorded_name(str_from(definition->name), tool);
+    return audit_insert(batch, &row);
 }
 
 static bool run_audit_note(struct batch *batch, struct operation *operation)

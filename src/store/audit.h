@@ -17,6 +17,10 @@ struct audit_actor {
 bool audit_append(struct batch *batch, const struct task *task, const char *event, const char *from,
                   struct audit_actor actor, const char *reason);
 
+/* The same about a task that stays as it is, with the time of now. */
+bool audit_append_now(struct batch *batch, const struct task *task, const char *event,
+                      struct audit_actor actor, const char *reason);
+
 /* Whether the trail has an entry of this event about the task. false: the database has failed. */
 bool audit_has(struct batch *batch, const struct task *task, const char *event, bool *has);
 /* Adds an entry that is about no task: an operator came, went, or was refused. */
@@ -24,13 +28,8 @@ bool audit_append_note(struct batch *batch, const struct store_audit_note *note)
 
 /* An entry about a grant, which names the call that it was given with. It has no state. */
 struct store_grant;
-struct audit_grant_entry {
-    const struct store_grant *grant;
-    const char *event; /* "grant_ended", "grant_revoked" */
-    struct audit_actor actor;
-    const char *reason;
-};
-bool audit_append_grant(struct batch *batch, const struct audit_grant_entry *entry);
+bool audit_append_grant(struct batch *batch, const struct store_grant *grant, const char *event,
+                        struct audit_actor actor, const char *reason);
 
 /* An entry about a block, which names the call that it was made with. It has no state. */
 struct store_block;
@@ -41,12 +40,3 @@ bool audit_append_block(struct batch *batch, const struct store_block *block, co
 struct store_definition;
 bool audit_append_definition(struct batch *batch, const struct store_definition *definition,
                              const char *person);
-
-/* Removes what the settings call too old: kept arguments, then rows, which leave an anchor. */
-bool audit_purge(struct batch *batch);
-/* Makes an anchor when one is due. */
-bool audit_anchor(struct batch *batch);
-/* How soon the settings want the next sweep. */
-int64_t audit_sweep_again_ms(const struct batch *batch);
-/* Says the anchors of a batch that was committed. */
-void audit_log_anchors(const struct batch *batch);

@@ -72,13 +72,8 @@ static bool record_end(struct batch *batch, const struct store_grant *grant, con
                                      reason && *reason ? "; " : "", reason ? reason : "");
     const struct audit_actor actor = {person ? "operator" : "gateway",
                                       person ? person : "taskgate"};
-    const struct audit_grant_entry entry = {
-        .grant = grant,
-        .event = person ? "grant_revoked" : "grant_ended",
-        .actor = actor,
-        .reason = text,
-    };
-    bool done = audit_append_grant(batch, &entry);
+    const char *event = person ? "grant_revoked" : "grant_ended";
+    bool done = audit_append_grant(batch, grant, event, actor, text);
     log_info("Grant ended", LOG_TEXT("grant", grant->id), LOG_TEXT("cause", cause),
              LOG_TEXT("tool", grant->tool), LOG_NUMBER("used", grant->used),
              LOG_NUMBER("calls", grant->calls));

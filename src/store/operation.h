@@ -176,6 +176,11 @@ const char *operation_keep_text(struct operation *operation, const char *text);
 /* Sends the reply to the loop of the caller. Takes the operation over. */
 void operation_answer(struct operation *operation);
 
+static inline void batch_sweep_no_later_than(struct batch *batch, int64_t at_ms)
+{
+    if (at_ms < batch->sweep_again_ms)
+        batch->sweep_again_ms = at_ms;
+}
 /* Takes a reference of its own. */
 void batch_add_event(struct batch *batch, struct task *task, bool created);
 /* The same for a change that was read in the feed. */

@@ -8,12 +8,6 @@
 #include "task_operations.h"
 #include "taskgate/config/config.h"
 
-static void remind_no_later_than(struct batch *batch, int64_t at_ms)
-{
-    if (at_ms < batch->sweep_again_ms)
-        batch->sweep_again_ms = at_ms;
-}
-
 /* ---- a new task ---- */
 
 static bool note_time(struct batch *batch, const struct task *task, unsigned event,
@@ -22,7 +16,7 @@ static bool note_time(struct batch *batch, const struct task *task, unsigned eve
     if (after_ms <= 0 || task->state != TASK_PENDING)
         return true;
     int64_t due_ms = task->created_ms + after_ms;
-    remind_no_later_than(batch, due_ms);
+    batch_sweep_no_later_than(batch, due_ms);
     return rows_write(batch->database, STATEMENT_REMINDER_INSERT,
                       VALUES(TEXT(task->id), NUMBER(event), NUMBER(due_ms)));
 }
@@ -43,12 +37,8 @@ static const struct {
 
 static bool reminders_tell(struct batch *batch, struct task *task, size_t kind)
 {
-    int64_t updated_ms = task->updated_ms;
-    task->updated_ms = batch->now_ms; /* the time of the entry, not of the task */
-    bool done = audit_append(batch, task, kinds[kind].name, task_state_name(task->state),
-                             AUDIT_GATEWAY, "");
-    task->updated_ms = updated_ms;
-    return done && outbox_note_waiting(batch, task, kinds[kind].event);
+    return audit_append_now(batch, task, kinds[kind].name, AUDIT_GATEWAY, "") &&
+           outbox_note_waiting(batch, task, kinds[kind].event);
 }
 
 static bool reminder_send(struct batch *batch, const char *id, size_t kind)
@@ -69,7 +59,7 @@ static bool reminders_plan(struct batch *batch, size_t kind)
     int64_t due_ms = INT64_MAX;
     bool read = rows_number(batch->database, STATEMENT_REMINDER_NEXT,
                             VALUES(NUMBER(kinds[kind].event), NUMBER(batch->now_ms)), &due_ms);
-    remind_no_later_than(batch, due_ms);
+    batch_sweep_no_later_than(batch, due_ms);
     return read;
 }
 
@@ -82,7 +72,7 @@ static bool send_kind(struct batch *batch, size_t limit, size_t kind)
     for (size_t i = 0; done && i < list.count; i++)
         done = reminder_send(batch, list.ids[i], kind);
     if (list.count == limit)
-        remind_no_later_than(batch, batch->now_ms);
+        batch_sweep_no_later_than(batch, batch->now_ms);
     free(list.ids);
     return done && reminders_plan(batch, kind);
 }

@@ -1,6 +1,8 @@
-/* Work of the store that nobody asks for: deadlines, purging. */
+/* Work of the store that nobody asks for: deadlines, purging, anchors. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "audit_rows.h"
 #include "blocks.h"
 #include "grants.h"
 #include "outbox.h"
@@ -10,6 +12,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/store/tally.h"
 
 /* Per batch, so that callers never wait behind a long one; the rest follows at once. Each task asks
@@ -17,6 +20,7 @@
 #define EXPIRE_LIMIT 64
 #define EXPIRE_MOST_MS 20
 #define REMIND_LIMIT 64
+#define TRAIL_LIMIT 1024
 #define OVERDUE_LIMIT 64
 /* How long sessions that nobody uses are remembered. */
 #define SESSION_RETENTION_MS INT64_C(2592000000)
@@ -137,6 +141,120 @@ static bool purge(struct batch *batch, bool *has_more)
     return done && rows_write(batch->database, STATEMENT_LIMITED_PURGE, NO_VALUES);
 }
 
+/* ---- the age of the audit trail, and the anchors that stand for it ---- */
+
+/* For the operators' endpoints, with the members that the log has. */
+static bool note_anchor(struct batch *batch, const struct store_anchor *anchor)
+{
+    OWNED_BUFFER(text);
+    store_anchor_write(&text, anchor);
+    OWNED char *json = buffer_take(&text, NULL);
+    return outbox_note_anchor(batch, json);
+}
+
+/* Stores an anchor and leaves it for the log. `is_start`: the rows up to it go. */
+static bool put_anchor(struct batch *batch, const struct store_chain *place, bool is_start)
+{
+    struct store_anchor anchor = {.place = *place, .at_ms = batch->now_ms};
+    store_anchor_sign(&anchor, batch->audit->key);
+    if (!rows_write(batch->database, STATEMENT_ANCHOR_PUT,
+                    VALUES(NUMBER(place->sequence), TEXT(place->hash), NUMBER(anchor.at_ms),
+                           TEXT(anchor.signature), NUMBER(is_start))) ||
+        !note_anchor(batch, &anchor))
+        return false;
+    size_t count = batch->anchor_count;
+    if (count < sizeof batch->anchors / sizeof *batch->anchors) {
+        batch->anchors[count] = anchor;
+        batch->anchor_count++;
+    }
+    return true;
+}
+
+/* Makes an anchor when one is due. */
+static bool make_anchor(struct batch *batch)
+{
+    struct store_anchor last = {.at_ms = 0};
+    struct store_chain end;
+    if (batch->audit->anchor_every_ms == 0)
+        return true;
+    if (audit_rows_anchor_last(batch->database, &last) == ROW_FAILED)
+        return false;
+    int64_t since_ms = batch->now_ms - last.at_ms;
+    bool was_ahead = since_ms < -batch->audit->anchor_every_ms;
+    if (was_ahead)
+        log_warn("The last audit anchor was made with a clock that was ahead; another follows",
+                 LOG_NUMBER("sequence", last.place.sequence), LOG_NUMBER("by_ms", -since_ms));
+    if (since_ms < batch->audit->anchor_every_ms && !was_ahead)
+        return true;
+    if (!audit_rows_end(batch->database, &end))
+        return false;
+    return end.sequence <= last.place.sequence || put_anchor(batch, &end, false);
+}
+
+struct old {
+    int64_t before_ms, ahead_ms;
+    struct store_chain last; /* of the oldest rows that are all too old; sequence 0: none is */
+    struct store_chain seen;
+    size_t count, ahead; /* rows that were looked at; of these those with a clock that was ahead */
+};
+
+/* A row that lies further ahead than rows are kept was written with a clock that was ahead. It is
+ * no younger than the next one with a time of its own. */
+static bool look_at_age(void *context, const struct audit_row *row)
+{
+    struct old *old = context;
+    struct str hash = row->texts[AUDIT_hash];
+    bool is_ahead = row->at_ms > old->ahead_ms;
+    if (row->at_ms >= old->before_ms && !is_ahead)
+        return false;
+    old->count++;
+    old->ahead += is_ahead;
+    old->seen.sequence = row->sequence;
+    if (hash.length == sizeof old->seen.hash - 1)
+        memcpy(old->seen.hash, hash.bytes, hash.length);
+    if (!is_ahead || old->count == TRAIL_LIMIT)
+        old->last = old->seen;
+    return true;
+}
+
+static bool remove_until(struct database *database, int64_t sequence)
+{
+    int64_t count;
+    return rows_purge(database, STATEMENT_AUDIT_REMOVE, VALUES(NUMBER(sequence)), &count) &&
+           rows_purge(database, STATEMENT_AUDIT_REMOVE_KEPT, VALUES(NUMBER(sequence)), &count) &&
+           rows_write(database, STATEMENT_ANCHOR_REMOVE, VALUES(NUMBER(sequence)));
+}
+
+/* Removes rows that the settings call too old. They leave an anchor. */
+static bool purge_trail(struct batch *batch)
+{
+    struct old old = {.before_ms = batch->now_ms - batch->audit->keep_ms,
+                      .ahead_ms = batch->now_ms + batch->audit->keep_ms};
+    store_chain_init(&old.last);
+    store_chain_init(&old.seen);
+    if (batch->audit->keep_ms == 0)
+        return true;
+    if (!audit_rows_page(batch->database, 0, TRAIL_LIMIT, look_at_age, &old))
+        return false;
+    if (old.last.sequence > 0 && old.ahead > 0)
+        log_warn("Audit entries that were written with a clock that was ahead go with those around "
+                 "them",
+                 LOG_NUMBER("entries", (int64_t)old.ahead));
+    return old.last.sequence == 0 ||
+           (put_anchor(batch, &old.last, true) && remove_until(batch->database, old.last.sequence));
+}
+
+/* How soon the settings want the next sweep. */
+static void plan_trail(struct batch *batch)
+{
+    const int64_t every_ms[] = {batch->audit->keep_arguments_ms, batch->audit->keep_ms,
+                                batch->audit->anchor_every_ms};
+    for (size_t i = 0; i < sizeof every_ms / sizeof *every_ms; i++) {
+        if (every_ms[i] > 0)
+            batch_sweep_no_later_than(batch, batch->now_ms + every_ms[i]);
+    }
+}
+
 static bool run_sweep(struct batch *batch, struct operation *operation)
 {
     (void)operation;
@@ -152,7 +270,7 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
                 outbox_give_up_overdue(batch, NOTICE_RETENTION_MS, OVERDUE_LIMIT, &is_old);
     bool has_expired = batch->event_count > events_before;
     bool is_backlog = (is_due && has_expired) || is_old;
-    done = done && grants_sweep(batch) && audit_purge(batch) && audit_anchor(batch) &&
+    done = done && grants_sweep(batch) && purge_trail(batch) && make_anchor(batch) &&
            measure_waits(batch, is_backlog);
     if (is_backlog)
         batch->sweep_again_ms = batch->now_ms;
@@ -161,14 +279,10 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
                                    VALUES(NUMBER(batch->now_ms)), &batch->sweep_again_ms);
     int64_t grant_ms = INT64_MAX, block_ms = INT64_MAX;
     done = done && grants_next_end(batch, &grant_ms) && blocks_sweep(batch, &block_ms);
-    if (grant_ms < batch->sweep_again_ms)
-        batch->sweep_again_ms = grant_ms;
-    if (block_ms < batch->sweep_again_ms)
-        batch->sweep_again_ms = block_ms;
+    batch_sweep_no_later_than(batch, grant_ms);
+    batch_sweep_no_later_than(batch, block_ms);
     done = done && reminders_send(batch, REMIND_LIMIT);
-    int64_t audit_ms = audit_sweep_again_ms(batch);
-    if (audit_ms < batch->sweep_again_ms)
-        batch->sweep_again_ms = audit_ms;
+    plan_trail(batch);
     return done;
 }
 

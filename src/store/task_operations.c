@@ -168,16 +168,11 @@ static bool is_outcome(const struct task *task, const struct task_change *change
 static bool refuse_late(struct batch *batch, struct operation *operation)
 {
     struct task *task = operation->reply.task;
-    const char *state = task_state_name(task->state);
     OWNED char *reason =
         memory_format("%s, of a claim of replica %s that does not hold the task",
                       task_state_name(operation->change.to.to), batch->replica->id);
-    int64_t updated_ms = task->updated_ms;
-    task->updated_ms = batch->now_ms; /* the time of the entry, not of the task */
-    bool done = audit_append(batch, task, "late_outcome", state, AUDIT_GATEWAY, reason);
-    task->updated_ms = updated_ms;
     operation->reply.status = STORE_CONFLICT;
-    return done;
+    return audit_append_now(batch, task, "late_outcome", AUDIT_GATEWAY, reason);
 }
 
 /* The moves that nobody may make while the database lacks commits. */
@@ -279,12 +274,7 @@ static bool run_task_operations_note(struct batch *batch, struct operation *oper
     }
     if (!audit_has(batch, task, operation->note.event, &has) || has)
         return has;
-    int64_t updated_ms = task->updated_ms;
-    task->updated_ms = batch->now_ms; /* the time of the entry, not of the task */
-    done = audit_append(batch, task, operation->note.event, task_state_name(task->state), actor,
-                        operation->note.reason);
-    task->updated_ms = updated_ms;
-    return done;
+    return audit_append_now(batch, task, operation->note.event, actor, operation->note.reason);
 }
 
 /* ---- whom it reaches, and when it runs ---- */

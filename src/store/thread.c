@@ -375,6 +375,15 @@ static void thread_plan(struct store *store, const struct batch *batch)
                               (wanted == BACKEND_UPKEEP_LATER ? UPKEEP_LATER_MS : UPKEEP_SOON_MS);
 }
 
+static void log_anchors(const struct batch *batch)
+{
+    for (size_t i = 0; i < batch->anchor_count; i++) {
+        const struct store_anchor *anchor = &batch->anchors[i];
+        log_info_at(anchor->at_ms, "Audit anchor", LOG_NUMBER("sequence", anchor->place.sequence),
+                    LOG_TEXT("hash", anchor->place.hash), LOG_TEXT("signature", anchor->signature));
+    }
+}
+
 /* With a reference of the key. */
 static struct store_audit_settings audit_settings(struct store *store)
 {
@@ -489,7 +498,7 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
         if (store->backend->is_shared)
             plan_catch_up(store, &batch);
         thread_plan(store, &batch);
-        audit_log_anchors(&batch);
+        log_anchors(&batch);
     } else {
         store->replica.watching_since_ms = 0; /* silence of others counts from the return */
         sweep_no_later_than(store, clock_monotonic_ms() + RETRY_INTERVAL_MS);
