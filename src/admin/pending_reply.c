@@ -23,7 +23,7 @@ struct pending_reply *pending_reply_create(const struct request *request)
     pending->exchange = request->exchange;
     pending->snapshot = snapshot_ref(request->snapshot);
     pending->admin = request->admin;
-    pending->who = operator_ref(request->who);
+    pending->who = request->who ? operator_ref(request->who) : NULL;
     pending->right = request->right;
     if (request->exchange)
         http_on_gone(request->exchange, pending_reply_forget_exchange, pending);

@@ -15,7 +15,7 @@ struct pending_reply {
     struct http_exchange *exchange; /* NULL once the client has gone */
     struct snapshot *snapshot;      /* owned reference */
     struct admin *admin;
-    struct operator_identity *who;
+    struct operator_identity *who;   /* NULL where the route needs no role */
     enum right right;                /* theirs, of the request */
     const struct decision *decision; /* of decisions.c; NULL for reads */
     char *reason;                    /* of the decision, or NULL */

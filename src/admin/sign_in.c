@@ -22,6 +22,7 @@
 
 #include "cookies.h"
 #include "internal.h"
+#include "pending_reply.h"
 #include "provider.h"
 #include "query.h"
 #include "refusals.h"
@@ -97,13 +98,10 @@ static bool attempt_read(struct attempt *attempt, const struct state_keys *keys,
 
 /* ---- a sign-in ---- */
 
-/* A browser on its way; it may leave at any time. */
+/* A browser on its way in or out; it may leave at any time. */
 struct step {
-    uint32_t magic; /* STEP_MAGIC while it lives */
-    struct admin *admin;
-    struct http_exchange *exchange; /* NULL once the client has gone */
-    struct snapshot *snapshot;
-    struct operator_identity *who;
+    uint32_t magic;                /* STEP_MAGIC while it lives */
+    struct pending_reply *pending; /* its `who` is found on the way */
     struct attempt attempt;
     struct buffer state, code, issuer, error; /* of the return */
     char cookie[COOKIE_VALUE_BYTES];
@@ -134,31 +132,21 @@ static const struct failure
                     "This sign-in has not begun in this browser, or is over. Begin again."},
     failed_refusal = {400, "provider", "The identity provider has refused the sign-in."};
 
-static void sign_in_forget_exchange(void *context)
-{
-    struct step *step = step_from(context);
-    step->exchange = NULL;
-}
-
 static struct step *create_step(const struct request *request)
 {
     struct step *step = memory_alloc(sizeof *step);
     MAGIC_SET(step, STEP_MAGIC);
-    step->admin = request->admin;
-    step->exchange = request->exchange;
-    step->snapshot = snapshot_ref(request->snapshot);
+    step->pending = pending_reply_create(request);
     buffer_init(&step->state);
     buffer_init(&step->code);
     buffer_init(&step->issuer);
     buffer_init(&step->error);
-    http_on_gone(request->exchange, sign_in_forget_exchange, step);
     return step;
 }
 
 static void destroy_step(struct step *step)
 {
-    operator_unref(step->who);
-    snapshot_unref(step->snapshot);
+    pending_reply_destroy(step->pending);
     buffer_finish(&step->state);
     buffer_finish(&step->code);
     buffer_finish(&step->issuer);
@@ -168,26 +156,17 @@ static void destroy_step(struct step *step)
     free(step);
 }
 
-/* Takes the exchange for the answer; NULL when nobody waits any more, or nothing may begin. */
-static struct http_exchange *take_exchange(struct step *step)
-{
-    struct http_exchange *exchange = step->exchange;
-    if (exchange)
-        http_on_gone(exchange, NULL, NULL);
-    step->exchange = NULL;
-    return exchange;
-}
-
 /* Ends the step with a page. `detail` is for the log, and may be NULL. */
 static void sign_in_fail(struct step *step, const struct failure *failure, const char *detail)
 {
-    refusals_note(step->admin, &(struct refusal){
-                                   .reason = failure->reason,
-                                   .detail = detail,
-                                   .person = step->who ? step->who->person.name : NULL,
-                                   .client = step->exchange ? http_peer(step->exchange) : STR_EMPTY,
-                               });
-    struct http_exchange *exchange = take_exchange(step);
+    struct http_exchange *exchange = pending_reply_take(step->pending);
+    const struct operator_identity *who = step->pending->who;
+    refusals_note(step->pending->admin, &(struct refusal){
+                                            .reason = failure->reason,
+                                            .detail = detail,
+                                            .person = who ? who->person.name : NULL,
+                                            .client = exchange ? http_peer(exchange) : STR_EMPTY,
+                                        });
     if (exchange)
         reply_notice(exchange, failure->status, "You are not signed in", failure->message);
     destroy_step(step);
@@ -242,11 +221,12 @@ static void sign_in_write_address(struct buffer *url, const char *authorization,
 
 static void send_to_provider(struct step *step, const char *authorization)
 {
-    const struct config *config = step->snapshot->config;
+    const struct config *config = step->pending->snapshot->config;
     OWNED_BUFFER(url);
     OWNED_BUFFER(cookie);
-    struct http_exchange *exchange = take_exchange(step);
-    attempt_begin(&step->attempt, step->admin->state_keys, str_from(step->cookie), &step->state);
+    struct http_exchange *exchange = pending_reply_take(step->pending);
+    attempt_begin(&step->attempt, step->pending->admin->state_keys, str_from(step->cookie),
+                  &step->state);
     sign_in_write_address(&url, authorization, config, &step->attempt, buffer_str(&step->state));
     cookie_write(&cookie, config, COOKIE_ATTEMPT, step->cookie, ATTEMPT_LIFE_MS / 1000);
     buffer_append_char(&cookie, '\0');
@@ -260,9 +240,9 @@ static void sign_in_on_provider(void *context, enum provider_result result,
     struct step *step = step_from(context);
     if (result != PROVIDER_OK || !endpoints->authorization)
         sign_in_fail(step, &failed_provider, NULL);
-    else if (!step->exchange)
+    else if (!step->pending->exchange)
         destroy_step(step);
-    else if (step->admin->closed)
+    else if (step->pending->admin->closed)
         sign_in_fail(step, &failed_shut_down, NULL);
     else
         send_to_provider(step, endpoints->authorization);
@@ -287,16 +267,17 @@ void sign_in_begin(const struct request *request)
 static void sign_in_on_stored(void *context, bool is_stored)
 {
     struct step *step = step_from(context);
-    const struct config *config = step->snapshot->config;
+    const struct config *config = step->pending->snapshot->config;
     struct buffer cookie;
     if (!is_stored) {
         sign_in_fail(step, &failed_store, NULL);
         return;
     }
-    struct http_exchange *exchange = take_exchange(step);
+    struct http_exchange *exchange = pending_reply_take(step->pending);
     metrics_count(METRIC_SIGN_INS, STR("success"));
-    log_info("Operator signed in", LOG_TEXT("person", step->who->person.name),
-             LOG_TEXT("name", step->who->name), LOG_TEXT("subject", step->who->person.subject));
+    log_info("Operator signed in", LOG_TEXT("person", step->pending->who->person.name),
+             LOG_TEXT("name", step->pending->who->name),
+             LOG_TEXT("subject", step->pending->who->person.subject));
     if (exchange) {
         OWNED char *home = memory_format("%s/", config->public_url);
         buffer_init(&cookie);
@@ -319,7 +300,7 @@ static bool is_used_up(const struct provider_answer *answer)
 static void sign_in_on_identity(void *context, const struct provider_answer *answer)
 {
     struct step *step = step_from(context);
-    const struct config *config = step->snapshot->config;
+    const struct config *config = step->pending->snapshot->config;
     if (answer->result == PROVIDER_UNAVAILABLE) {
         sign_in_fail(step, &failed_provider, NULL);
         return;
@@ -328,17 +309,17 @@ static void sign_in_on_identity(void *context, const struct provider_answer *ans
         sign_in_fail(step, &failed_state, answer->detail);
         return;
     }
-    step->who = answer->identity ? operator_of_identity(config, answer->identity) : NULL;
-    if (!step->who) {
+    step->pending->who = answer->identity ? operator_of_identity(config, answer->identity) : NULL;
+    if (!step->pending->who) {
         sign_in_fail(step, &failed_trust, answer->detail ? answer->detail : answer->reason);
-    } else if (step->who->roles == 0) {
+    } else if (step->pending->who->roles == 0) {
         sign_in_fail(step, &failed_role, NULL);
-    } else if (step->admin->closed) {
+    } else if (step->pending->admin->closed) {
         sign_in_fail(step, &failed_shut_down, NULL);
     } else {
         cookie_make_value(step->cookie);
-        sessions_begin(step->admin, config, step->cookie, step->who, answer->token,
-                       sign_in_on_stored, step);
+        sessions_begin(step->pending->admin, config, step->cookie, step->pending->who,
+                       answer->token, sign_in_on_stored, step);
     }
 }
 
@@ -348,7 +329,7 @@ static bool is_of_issuer(const struct step *step)
     struct str issuer = buffer_str(&step->issuer);
     if (issuer.length == 0)
         return !step->must_name_issuer;
-    return str_equal(issuer, str_from(step->snapshot->config->oidc.issuer));
+    return str_equal(issuer, str_from(step->pending->snapshot->config->oidc.issuer));
 }
 
 static void on_metadata(void *context, enum provider_result result,
@@ -361,8 +342,9 @@ static void on_metadata(void *context, enum provider_result result,
     else if (!is_of_issuer(step))
         sign_in_fail(step, &failed_issuer, NULL);
     else
-        provider_redeem(step->admin->provider, step->snapshot, buffer_str(&step->code),
-                        step->attempt.verifier, step->attempt.nonce, sign_in_on_identity, step);
+        provider_redeem(step->pending->admin->provider, step->pending->snapshot,
+                        buffer_str(&step->code), step->attempt.verifier, step->attempt.nonce,
+                        sign_in_on_identity, step);
 }
 
 /* The parameter, at most once; false when the query is not well formed. */
@@ -394,15 +376,15 @@ static const char *provider_error(struct step *step)
 static void ask_provider(struct step *step, struct str cookie)
 {
     const char *error = provider_error(step);
-    if (step->admin->closed)
+    if (step->pending->admin->closed)
         sign_in_fail(step, &failed_shut_down, NULL);
-    else if (!attempt_read(&step->attempt, step->admin->state_keys, cookie,
+    else if (!attempt_read(&step->attempt, step->pending->admin->state_keys, cookie,
                            buffer_str(&step->state)))
         sign_in_fail(step, &failed_state, error);
     else if (error)
         sign_in_fail(step, &failed_refusal, error);
     else
-        provider_look(step->admin->provider, step->snapshot, on_metadata, step);
+        provider_look(step->pending->admin->provider, step->pending->snapshot, on_metadata, step);
 }
 
 void sign_in_return(const struct request *request)
@@ -442,55 +424,31 @@ void sign_in_describe(const struct request *request)
 
 /* ---- the end of a session ---- */
 
-struct leave {
-    uint32_t magic; /* LEAVE_MAGIC while it lives */
-    struct admin *admin;
-    struct http_exchange *exchange; /* NULL once the client has gone */
-    struct snapshot *snapshot;
-    struct operator_identity *who;
-    char cookie[COOKIE_VALUE_BYTES];
-    bool is_stored;
-};
-#define LEAVE_MAGIC 0x1eaf3c88
-
-static struct leave *leave_from(void *context)
+static void write_provider(struct buffer *url, const struct step *step, const char *end_session)
 {
-    return MAGIC_CAST(struct leave, LEAVE_MAGIC, context);
-}
-
-static void sign_out_forget_exchange(void *context)
-{
-    struct leave *leave = leave_from(context);
-    leave->exchange = NULL;
-}
-
-static void write_provider(struct buffer *url, const struct leave *leave, const char *end_session)
-{
-    const struct config *config = leave->snapshot->config;
-    OWNED char *token = sessions_open_token(leave->who, str_from(leave->cookie));
+    const struct config *config = step->pending->snapshot->config;
+    OWNED char *token = sessions_open_token(step->pending->who, str_from(step->cookie));
     OWNED char *home = memory_format("%s/", config->public_url);
-    bool has_query = strchr(end_session, '?') != NULL;
-    buffer_append_format(url, "%s%cclient_id=", end_session, has_query ? '&' : '?');
-    query_encode(url, str_from(config->oidc.client_id));
-    buffer_append_text(url, "&post_logout_redirect_uri=");
-    query_encode(url, str_from(home));
+    buffer_append_text(url, end_session);
+    sign_in_add_parameter(url, "client_id", str_from(config->oidc.client_id));
+    sign_in_add_parameter(url, "post_logout_redirect_uri", str_from(home));
     /* Some providers demand it, and with it most do not ask whether one means it. */
     if (token) {
-        buffer_append_text(url, "&id_token_hint=");
-        query_encode(url, str_from(token));
+        sign_in_add_parameter(url, "id_token_hint", str_from(token));
         explicit_bzero(token, strlen(token));
     }
 }
 
 /* {"location": where the browser goes next}. */
-static void sign_out_answer(struct leave *leave, const char *end_session)
+static void sign_out_answer(struct step *step, struct http_exchange *exchange,
+                            const char *end_session)
 {
-    const struct config *config = leave->snapshot->config;
+    const struct config *config = step->pending->snapshot->config;
     OWNED_BUFFER(body);
     OWNED_BUFFER(location);
     OWNED_BUFFER(cookie);
     if (end_session)
-        write_provider(&location, leave, end_session);
+        write_provider(&location, step, end_session);
     else
         buffer_append_format(&location, "%s/", config->public_url ? config->public_url : "");
     buffer_append_char(&location, '\0');
@@ -499,56 +457,47 @@ static void sign_out_answer(struct leave *leave, const char *end_session)
     buffer_append_char(&body, '{');
     json_add_text(&body, "location", location.bytes);
     buffer_append_char(&body, '}');
-    http_on_gone(leave->exchange, NULL, NULL);
-    reply_json_with_cookie(leave->exchange, 200, &body, cookie.bytes);
-}
-
-static void sign_out_end(struct leave *leave)
-{
-    operator_unref(leave->who);
-    snapshot_unref(leave->snapshot);
-    MAGIC_CLEAR(leave);
-    explicit_bzero(leave, sizeof *leave);
-    free(leave);
+    reply_json_with_cookie(exchange, 200, &body, cookie.bytes);
 }
 
 static void sign_out_on_provider(void *context, enum provider_result result,
                                  const struct provider_endpoints *endpoints)
 {
-    struct leave *leave = leave_from(context);
-    if (leave->exchange)
-        sign_out_answer(leave, result == PROVIDER_OK ? endpoints->end_session : NULL);
-    sign_out_end(leave);
+    struct step *step = step_from(context);
+    struct http_exchange *exchange = pending_reply_take(step->pending);
+    if (exchange)
+        sign_out_answer(step, exchange, result == PROVIDER_OK ? endpoints->end_session : NULL);
+    destroy_step(step);
 }
 
 static void sign_out_on_ended(void *context, bool is_stored)
 {
-    struct leave *leave = leave_from(context);
-    if (leave->who)
-        log_info("Operator signed out", LOG_TEXT("person", leave->who->person.name));
-    if (is_stored && leave->who && leave->snapshot->config->oidc.is_on) {
-        provider_look(leave->admin->provider, leave->snapshot, sign_out_on_provider, leave);
+    struct step *step = step_from(context);
+    struct pending_reply *pending = step->pending;
+    if (pending->who)
+        log_info("Operator signed out", LOG_TEXT("person", pending->who->person.name));
+    if (is_stored && pending->who && pending->snapshot->config->oidc.is_on) {
+        provider_look(pending->admin->provider, pending->snapshot, sign_out_on_provider, step);
         return;
     }
-    if (leave->exchange && is_stored) {
-        sign_out_answer(leave, NULL);
-    } else if (leave->exchange) {
-        http_on_gone(leave->exchange, NULL, NULL);
-        reply_error(leave->exchange, REPLY_UNAVAILABLE,
+    struct http_exchange *exchange = pending_reply_take(pending);
+    if (exchange && is_stored)
+        sign_out_answer(step, exchange, NULL);
+    else if (exchange)
+        reply_error(exchange, REPLY_UNAVAILABLE,
                     "the database does not answer; the session goes on, see the log", NULL);
-    }
-    sign_out_end(leave);
+    destroy_step(step);
 }
 
 static void sign_out_on_session(void *context, enum session_result result,
                                 struct operator_identity *who)
 {
-    struct leave *leave = leave_from(context);
-    leave->who = who;
-    if (result == SESSION_UNAVAILABLE || leave->admin->closed)
-        sign_out_on_ended(leave, false);
+    struct step *step = step_from(context);
+    step->pending->who = who;
+    if (result == SESSION_UNAVAILABLE || step->pending->admin->closed)
+        sign_out_on_ended(step, false);
     else
-        sessions_end(leave->admin, str_from(leave->cookie), sign_out_on_ended, leave);
+        sessions_end(step->pending->admin, str_from(step->cookie), sign_out_on_ended, step);
 }
 
 void sign_out(const struct request *request)
@@ -561,16 +510,11 @@ void sign_out(const struct request *request)
                     "signing out needs X-Taskgate: 1 and the Origin of admin.public_url", NULL);
         return;
     }
-    struct leave *leave = memory_alloc(sizeof *leave);
-    MAGIC_SET(leave, LEAVE_MAGIC);
-    leave->admin = request->admin;
-    leave->exchange = request->exchange;
-    leave->snapshot = snapshot_ref(request->snapshot);
-    http_on_gone(request->exchange, sign_out_forget_exchange, leave);
+    struct step *step = create_step(request);
     if (has_cookie) {
-        memcpy(leave->cookie, cookie.bytes, cookie.length);
-        sessions_find(request->admin, cookie, sign_out_on_session, leave);
+        memcpy(step->cookie, cookie.bytes, cookie.length);
+        sessions_find(request->admin, cookie, sign_out_on_session, step);
     } else {
-        sign_out_on_ended(leave, true);
+        sign_out_on_ended(step, true);
     }
 }
