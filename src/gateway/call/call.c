@@ -13,6 +13,7 @@
 #include "state/accepted_pairs.h"
 #include "state/session_table.h"
 #include "state/tool_catalog.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -701,9 +702,33 @@ void call_ended(struct call *call)
 
 /* ---- what is known of the session ---- */
 
-struct store_call call_to_store(struct call *call, store_callback callback)
+/* A reply on its way to a call, which may await several. */
+struct awaited {
+    uint32_t magic; /* AWAITED_MAGIC */
+    struct call *call;
+    call_reply take;
+};
+#define AWAITED_MAGIC 0x47574157
+
+static void call_on_reply(void *context, const struct store_reply *reply)
 {
-    return (struct store_call){call->worker->loop, callback, call_ref(call)};
+    struct awaited *awaited = MAGIC_CAST(struct awaited, AWAITED_MAGIC, context);
+    struct call *call = awaited->call;
+    if (call->exchange)
+        awaited->take(call, reply);
+    call_unref(call);
+    MAGIC_CLEAR(awaited);
+    free(awaited);
+}
+
+struct store_call call_to_store(struct call *call, call_reply take)
+{
+    struct awaited *awaited = memory_alloc(sizeof *awaited);
+    ASSERT(take);
+    MAGIC_SET(awaited, AWAITED_MAGIC);
+    awaited->call = call_ref(call);
+    awaited->take = take;
+    return (struct store_call){call->worker->loop, call_on_reply, awaited};
 }
 
 /* The last capabilities of the server. A session in memory has better ones. */
@@ -822,14 +847,10 @@ void call_take_facts(struct call *call, const struct store_reply *reply)
                  str_from(call->session), &call->facts, call->snapshot->config->limits.sessions);
 }
 
-static void call_on_session(void *context, const struct store_reply *reply)
+static void call_on_session(struct call *call, const struct store_reply *reply)
 {
-    struct call *call = call_from(context);
-    if (call->exchange) {
-        call_take_facts(call, reply);
-        call->next(call);
-    }
-    call_unref(call);
+    call_take_facts(call, reply);
+    call->next(call);
 }
 
 /* Copies the facts that are remembered of the session to the call. false: the store is asked. */
@@ -884,4 +905,21 @@ bool call_owns(const struct call *call, const struct task *task)
         return holds_task(call, task);
     /* A token that was exchanged for a new one inside the task's own session. */
     return task->session[0] && strcmp(task->session, call->session) == 0;
+}
+
+struct task *call_own_task(const struct call *call, const struct store_reply *reply, struct str id)
+{
+    bool is_own = reply->status != STORE_FAILED && reply->task &&
+                  str_equal(str_from(reply->task->id), id) && call_owns(call, reply->task);
+    return is_own ? reply->task : NULL;
+}
+
+void call_cancel_task(struct call *call, const struct task *task, const char *reason,
+                      call_reply take)
+{
+    const struct task_change change = {.to = TASK_CANCELLED, .by = "client", .reason = reason};
+    const struct store_actor actor = {"client", call->owner};
+    ASSERT(call_owns(call, task));
+    store_task_change(call->worker->gateway->store, str_from(task->id), &change, &actor,
+                      call_to_store(call, take));
 }

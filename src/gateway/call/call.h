@@ -182,6 +182,9 @@ bool call_is_stranger(const struct call *call);
 bool call_is_unknown(const struct call *call);
 /* Whether the request's session or token owns the task; else it must look unknown. */
 bool call_owns(const struct call *call, const struct task *task);
+/* The task of the reply, if it is the one with the id and call_owns() it; else NULL. The store
+ * reads an id up to its NUL. */
+struct task *call_own_task(const struct call *call, const struct store_reply *reply, struct str id);
 /* The answers; each ends the exchange. Errors travel with the HTTP status of the call's dialect. A
  * notification has no answer: 202. */
 void call_answer(struct call *call, struct str message);
@@ -191,6 +194,8 @@ void call_answer_result_of_server(struct call *call, struct str result);
 void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,
                        const struct jsonrpc_error_data *data);
 void call_answer_status(struct call *call, int status, struct str body);
+/* The store has failed, and with it the call. */
+void call_answer_no_store(struct call *call);
 /* Answers -32602 with HTTP 400, as for a request that is malformed. */
 void call_refuse_params(struct call *call, const char *why);
 /* 405, with the verbs that are allowed. */
@@ -203,9 +208,13 @@ void call_respond(struct call *call, int status, const struct http_header *heade
 void call_answer_nothing(struct call *call);
 /* The exchange is answered by the caller, by other means, or has gone: the call drops its parts. */
 void call_ended(struct call *call);
-/* A store_call that answers to `callback` with this call as its context; takes a reference
- * that `callback` must give back. */
-struct store_call call_to_store(struct call *call, store_callback callback);
+/* A store_call that holds a reference to the call until the store has answered. `take` gets the
+ * reply, unless the call has its answer by then or its client has gone. */
+typedef void (*call_reply)(struct call *call, const struct store_reply *reply);
+struct store_call call_to_store(struct call *call, call_reply take);
+/* The client cancels a task of its own; `reason` may be NULL. */
+void call_cancel_task(struct call *call, const struct task *task, const char *reason,
+                      call_reply take);
 struct str call_tool(const struct call *call);
 
 /* Replaces the client's message by one of the gateway's, which is taken over, with the same id. Its

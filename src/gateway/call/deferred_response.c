@@ -313,6 +313,13 @@ void call_answer_error(struct call *call, enum jsonrpc_error error, struct str m
     }
 }
 
+void call_answer_no_store(struct call *call)
+{
+    const struct jsonrpc_error_data data = {.details = STR("the task store is not available"),
+                                            .retry_after = 5};
+    call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
+}
+
 void call_refuse_params(struct call *call, const char *why)
 {
     struct jsonrpc_error_data data = {.details = str_from(why)};

@@ -66,16 +66,14 @@ void session_store_put(const struct call *call, const char *session, struct stor
     free(text);
 }
 
-static void session_store_on_stored(void *context, const struct store_reply *reply)
+static void session_store_on_stored(struct call *call, const struct store_reply *reply)
 {
     const struct jsonrpc_error_data data = {.details = STR("the session cannot be kept"),
                                             .retry_after = 5};
-    struct call *call = call_from(context);
-    if (call->exchange && reply->status == STORE_FAILED)
+    if (reply->status == STORE_FAILED)
         call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
-    else if (call->exchange)
+    else
         call_answer_result(call, STR("{}"));
-    call_unref(call);
 }
 
 void session_store_put_and_answer(struct call *call)

@@ -464,8 +464,9 @@ static void session_end_forget(struct call *call)
     seen_table_forget_session(gateway->given_sessions, source, session);
     accepted_pairs_remove(gateway->accepted_pairs, source, session, str_from(call->token));
     store_session_delete(gateway->store, source, session, nobody);
-    store_task_cancel_session(gateway->store, source, session, STR(OWNER_ANONYMOUS),
-                              call_to_store(call, legacy_session_on_cancelled));
+    store_task_cancel_session(
+        gateway->store, source, session, STR(OWNER_ANONYMOUS),
+        (struct store_call){call->worker->loop, legacy_session_on_cancelled, call_ref(call)});
     client_key_of_session(call->source, call->session, key);
     execution_forget_session(gateway, str_from(key));
     question_end_session(call->worker, str_from(key));

@@ -11,7 +11,6 @@
 #include "conversation/execute.h"
 #include "conversation/relay.h"
 #include "conversation/rounds.h"
-#include "own_task.h"
 #include "replicas/news.h"
 #include "server/credential_check.h"
 #include "server/listen.h"
@@ -205,28 +204,25 @@ static void take_listened(struct call *call, struct listened_task *listened, str
 {
     if (task->state == TASK_EXECUTING)
         ask_others(call, task);
-    listened->task = own_task_offer(call, task, true);
+    listened->task = execution_offer_shown(call, task, true);
 }
 
-static void on_task_read(void *context, const struct store_reply *reply)
+static void on_task_read(struct call *call, const struct store_reply *reply)
 {
-    struct call *call = call_from(context);
-    struct listening *listening = call->exchange ? listening_find(call) : NULL;
+    struct listening *listening = listening_find(call);
     if (listening && reply->status == STORE_FAILED) {
-        own_task_answer_no_store(call);
+        call_answer_no_store(call);
     } else if (listening) {
         struct listened_task *listened = &listening->tasks[listening->read_count];
-        bool is_clients = reply->task && strcmp(reply->task->id, listened->id) == 0 &&
-                          call_owns(call, reply->task);
-        if (is_clients) {
-            take_listened(call, listened, reply->task);
+        struct task *task = call_own_task(call, reply, str_from(listened->id));
+        if (task) {
+            take_listened(call, listened, task);
             listening->read_count++;
         } else {
             leave_out(listening, listening->read_count);
         }
         read_next_task(call);
     }
-    call_unref(call);
 }
 
 static void open_listening(struct call *call);

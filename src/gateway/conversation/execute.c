@@ -1278,6 +1278,16 @@ bool execution_offer(const struct call *call, struct task *task, bool wants_resu
     return true;
 }
 
+struct task *execution_offer_shown(const struct call *call, struct task *task, bool wants_result)
+{
+    if (execution_offer(call, task, wants_result))
+        return task_ref(task);
+    struct task *shown = task_copy(task);
+    if (shown->state == TASK_APPROVED)
+        task_set_text(&shown->status_message, STR(EXECUTION_OTHER_HEADERS));
+    return shown;
+}
+
 void execution_offer_own(struct gateway_worker *worker, struct task *task, bool wants_result)
 {
     if (task->state != TASK_APPROVED || (task->on_result && !wants_result) ||

@@ -23,6 +23,9 @@ void execution_keep_headers(const struct call *call, const struct task *task);
  * credentials that the server has refused. false: the process does not know the create's headers
  * any more, and the call's headers differ from them. */
 bool execution_offer(const struct call *call, struct task *task, bool wants_result);
+/* The same, and the task as its client is shown it then: where that is false, a copy that says so,
+ * for the store answers later. The caller unrefs it. */
+struct task *execution_offer_shown(const struct call *call, struct task *task, bool wants_result);
 /* As execution_offer() for a task of the control plane, which has no client. The gateway opens a
  * session of its own (execute.c). On the first worker's loop. */
 void execution_offer_own(struct gateway_worker *worker, struct task *task, bool wants_result);

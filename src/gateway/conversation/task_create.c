@@ -110,8 +110,6 @@ struct pending_create {
 
 void task_create_answer_refused(struct call *call, enum store_status status)
 {
-    struct jsonrpc_error_data data = {.details = STR("the task store is not available"),
-                                      .retry_after = 5};
     if (status == STORE_LIMIT_PRINCIPAL)
         answer_limit(call, "too many pending tasks of this client");
     else if (status == STORE_LIMIT_PRINCIPAL_BYTES)
@@ -121,7 +119,7 @@ void task_create_answer_refused(struct call *call, enum store_status status)
     else if (status == STORE_LIMIT_BYTES)
         answer_limit(call, "the task store is full");
     else
-        call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
+        call_answer_no_store(call);
 }
 
 void task_create_answer_unsure(struct call *call, const char *id, const char *advice)
@@ -226,7 +224,7 @@ static void on_unsure_read(void *context, const struct store_reply *reply)
     if (reply->status == STORE_FAILED) {
         remember_unsure(create);
         if (call->exchange)
-            task_create_answer_refused(call, STORE_FAILED);
+            call_answer_no_store(call);
     } else if (reply->task && call_owns(call, reply->task)) {
         execution_offer(call, reply->task, false);
         if (call->exchange)

@@ -101,7 +101,7 @@ void task_summary_write_working(struct buffer *out, const struct store_reply *wo
     }
 }
 
-void task_summary_list(struct call *call, unsigned states, store_callback callback)
+void task_summary_list(struct call *call, unsigned states, call_reply take)
 {
     bool is_anonymous = strcmp(call->owner, OWNER_ANONYMOUS) == 0;
     struct store_task_query query = {
@@ -114,13 +114,7 @@ void task_summary_list(struct call *call, unsigned states, store_callback callba
     };
     struct store_reply nothing = {.status = STORE_OK};
     if (is_anonymous)
-        callback(call_ref(call), &nothing);
+        take(call, &nothing);
     else
-        store_task_list(call->worker->gateway->store, &query, call_to_store(call, callback));
-}
-
-bool task_summary_owns(const struct call *call, const struct store_reply *reply, struct str id)
-{
-    return reply->status != STORE_FAILED && reply->task &&
-           str_equal(str_from(reply->task->id), id) && call_owns(call, reply->task);
+        store_task_list(call->worker->gateway->store, &query, call_to_store(call, take));
 }

@@ -24,6 +24,4 @@ void task_summary_write_error(struct buffer *out, const struct task *task);
 
 /* The tasks of this client in these states, the newest first, at most TASK_SUMMARY_MOST_LISTED. */
 #define TASK_SUMMARY_MOST_LISTED 200
-void task_summary_list(struct call *call, unsigned states, store_callback callback);
-/* Whether the store's reply holds the task that was asked for, and it is this client's. */
-bool task_summary_owns(const struct call *call, const struct store_reply *reply, struct str id);
+void task_summary_list(struct call *call, unsigned states, call_reply take);

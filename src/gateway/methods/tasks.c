@@ -2,7 +2,6 @@
  * here, all others go to the server (behaviour 7.2). Another owner's task answers as an unknown
  * one. */
 #include "call/client_profile.h"
-#include "client/own_task.h"
 #include "conversation/execute.h"
 #include "conversation/question.h"
 #include "conversation/relay.h"
@@ -50,99 +49,95 @@ static bool take_elicitation_response(struct call *call, const struct task *task
 }
 
 /* The extension has no tasks/result: a poll is what wants the result. */
-static void on_get(void *context, const struct store_reply *reply)
+static void tasks_get(struct call *call, struct task *task)
 {
-    struct call *call = call_from(context);
-    struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
     bool extends_tasks = call->dialect->extends_tasks;
-    if (task && (extends_tasks || take_elicitation_response(call, task))) {
-        struct task *shown = own_task_offer(call, task, extends_tasks);
-        answer_task(call, shown);
-        task_unref(shown);
-    }
-    call_unref(call);
+    if (!extends_tasks && !take_elicitation_response(call, task))
+        return;
+    struct task *shown = execution_offer_shown(call, task, extends_tasks);
+    answer_task(call, shown);
+    task_unref(shown);
 }
 
 /* ---- tasks/update ---- */
 
 /* Keys that are unknown or answered count for nothing, and are acknowledged. */
-static void on_update(void *context, const struct store_reply *reply)
+static void tasks_update(struct call *call, struct task *task)
 {
-    struct call *call = call_from(context);
-    struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
-    if (task) {
-        task_inputs_answer(call->worker, task, call->envelope.input_responses);
-        call_answer_result(call, DIALECT_ACKNOWLEDGEMENT);
-    }
-    call_unref(call);
+    task_inputs_answer(call->worker, task, call->envelope.input_responses);
+    call_answer_result(call, DIALECT_ACKNOWLEDGEMENT);
 }
 
 /* ---- tasks/result ---- */
 
-static void on_result(void *context, const struct store_reply *reply)
+static void tasks_result(struct call *call, struct task *task)
 {
-    struct call *call = call_from(context);
-    struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
-    if (task && task_state_is_terminal(task->state)) {
+    if (task_state_is_terminal(task->state)) {
         waiting_answer(call, task);
-    } else if (task) {
-        execution_offer(call, task, true);
-        waiting_open(call);
-        waiting_offer(call->worker, task);
+        return;
     }
-    call_unref(call);
+    execution_offer(call, task, true);
+    waiting_open(call);
+    waiting_offer(call->worker, task);
 }
 
 /* ---- tasks/cancel ---- */
 
-/* The extension acknowledges a task that has ended as well. */
-static void on_cancelled(void *context, const struct store_reply *reply)
+static void answer_unknown(struct call *call)
 {
-    struct call *call = call_from(context);
-    if (!call->exchange)
-        ;
-    else if (reply->status == STORE_NOT_FOUND)
-        own_task_answer_unknown(call);
+    call_answer_error(call, JSONRPC_TASK_NOT_FOUND, STR_EMPTY, NULL);
+}
+
+/* The extension acknowledges a task that has ended as well. */
+static void on_cancelled(struct call *call, const struct store_reply *reply)
+{
+    if (reply->status == STORE_NOT_FOUND)
+        answer_unknown(call);
     else if (reply->status == STORE_FAILED)
-        own_task_answer_no_store(call);
+        call_answer_no_store(call);
     else if (call->dialect->extends_tasks)
         call_answer_result(call, DIALECT_ACKNOWLEDGEMENT);
     else if (reply->status == STORE_CONFLICT)
         call_answer_error(call, JSONRPC_TASK_TERMINAL, STR_EMPTY, NULL);
     else
         answer_task(call, reply->task);
-    call_unref(call);
 }
 
-static void on_cancel(void *context, const struct store_reply *reply)
+static void tasks_cancel(struct call *call, struct task *task)
 {
-    struct call *call = call_from(context);
-    struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
-    if (task) {
-        struct task_change change = {.to = TASK_CANCELLED, .by = "client"};
-        struct store_actor actor = {"client", call->owner};
-        store_task_change(call->worker->gateway->store, str_from(task->id), &change, &actor,
-                          call_to_store(call, on_cancelled));
-    }
-    call_unref(call);
+    call_cancel_task(call, task, NULL, on_cancelled);
 }
 
 /* ---- tasks of ours ---- */
+
+static void tasks_on_read(struct call *call, const struct store_reply *reply)
+{
+    static void (*const methods[])(struct call * call, struct task * task) = {
+        [MCP_TASKS_GET] = tasks_get,
+        [MCP_TASKS_UPDATE] = tasks_update,
+        [MCP_TASKS_RESULT] = tasks_result,
+        [MCP_TASKS_CANCEL] = tasks_cancel,
+    };
+    const size_t which = call->method->treatment;
+    struct task *task = call_own_task(call, reply, call->envelope.task_id.text);
+    ASSERT_NUMBERS(which, <, sizeof methods / sizeof *methods);
+    ASSERT(methods[which]);
+    if (reply->status == STORE_FAILED)
+        call_answer_no_store(call);
+    else if (!task)
+        answer_unknown(call);
+    else
+        methods[which](call, task);
+}
 
 /* The wait begins before the task is read: an end in between is then not missed. A client that may
  * not see the task learns nothing by waiting: the answer comes with the read. */
 static void read_own(struct call *call)
 {
-    static const store_callback readers[] = {[MCP_TASKS_GET] = on_get,
-                                             [MCP_TASKS_UPDATE] = on_update,
-                                             [MCP_TASKS_RESULT] = on_result,
-                                             [MCP_TASKS_CANCEL] = on_cancel};
-    const size_t which = call->method->treatment;
-    ASSERT_NUMBERS(which, <, sizeof readers / sizeof *readers);
-    ASSERT(readers[which]);
-    if (which == MCP_TASKS_RESULT)
+    if (call->method->treatment == MCP_TASKS_RESULT)
         waiting_begin(call, call->envelope.task_id.text);
-    own_task_read(call, readers[which]);
+    store_task_get(call->worker->gateway->store, call->envelope.task_id.text,
+                   call_to_store(call, tasks_on_read));
 }
 
 /* The server must accept who asks before anything is said of a task. */
@@ -165,10 +160,10 @@ static bool is_not_known(struct call *call, int status, struct str reply)
     return json_check(reply, NULL) && str_equal(json_path(reply, "error", "code"), STR("-32601"));
 }
 
-static void answer_unknown(struct call *call, bool has_begun)
+static void answer_unknown_alone(struct call *call, bool has_begun)
 {
     (void)has_begun; /* never: an event stream's end is no reply */
-    own_task_answer_unknown(call);
+    answer_unknown(call);
 }
 
 static enum source_tasks tasks_of_server(const struct call *call)
@@ -180,9 +175,9 @@ static enum source_tasks tasks_of_server(const struct call *call)
 static void handle_theirs(struct call *call)
 {
     bool extends_tasks = call->dialect->extends_tasks;
-    static const struct looks looks = {.outlives = is_not_known, .alone = answer_unknown};
+    static const struct looks looks = {.outlives = is_not_known, .alone = answer_unknown_alone};
     if (call_leases_session(call) || (extends_tasks && tasks_of_server(call) == SOURCE_LACKS_TASKS))
-        own_task_answer_unknown(call);
+        answer_unknown(call);
     else
         relay_start(call, extends_tasks ? &looks : &looks_at_questions, NULL);
 }

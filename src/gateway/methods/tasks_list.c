@@ -147,28 +147,24 @@ static void write_task(struct call *call, const struct task *task, struct buffer
     dialect_write_task(out, task, &view);
 }
 
-static void tasks_list_on_listed(void *context, const struct store_reply *reply)
+static void tasks_list_on_listed(struct call *call, const struct store_reply *reply)
 {
-    struct call *call = call_from(context);
-    if (call->exchange && reply->status != STORE_OK) {
-        struct jsonrpc_error_data data = {.details = STR("the task store is not available"),
-                                          .retry_after = 5};
-        call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
-    } else if (call->exchange) {
-        struct listing *listing = tasks_list_listing_of(call);
-        for (size_t i = 0; i < reply->task_count; i++) {
-            begin_entry(listing);
-            write_task(call, reply->tasks[i], &listing->entries);
-        }
-        if (reply->has_more && reply->task_count > 0) {
-            listing->has_next = true;
-            listing->next.sequence = reply->sequences[reply->task_count - 1];
-            answer(call);
-        } else {
-            go_on_upstream(call);
-        }
+    struct listing *listing = tasks_list_listing_of(call);
+    if (reply->status != STORE_OK) {
+        call_answer_no_store(call);
+        return;
     }
-    call_unref(call);
+    for (size_t i = 0; i < reply->task_count; i++) {
+        begin_entry(listing);
+        write_task(call, reply->tasks[i], &listing->entries);
+    }
+    if (reply->has_more && reply->task_count > 0) {
+        listing->has_next = true;
+        listing->next.sequence = reply->sequences[reply->task_count - 1];
+        answer(call);
+    } else {
+        go_on_upstream(call);
+    }
 }
 
 static void list(struct call *call)

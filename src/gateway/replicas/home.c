@@ -418,12 +418,11 @@ static void home_ask(struct settling *settling)
     struct call *call = settling->call;
     struct store *store = call->worker->gateway->store;
     const struct store_heir heir = {settling->heir.replica, settling->heir.epoch};
+    const struct store_call then = {call->worker->loop, on_settled, call_ref(call)};
     if (settling->asks_for_task)
-        store_task_settle(store, str_from(settling->task), settling->has_heir ? &heir : NULL,
-                          call_to_store(call, on_settled));
+        store_task_settle(store, str_from(settling->task), settling->has_heir ? &heir : NULL, then);
     else
-        store_session_settle(store, str_from(call->source->id), str_from(call->session),
-                             call_to_store(call, on_settled));
+        store_session_settle(store, str_from(call->source->id), str_from(call->session), then);
 }
 
 static struct settling *settling_create(struct call *call, call_step here)

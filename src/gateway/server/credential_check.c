@@ -15,19 +15,14 @@
 #define PING_MOST_BYTES ((size_t)256 * 1024)
 #define MOST_QUOTED_BYTES 500 /* of an error, in an answer */
 
-static void on_known_pair(void *context, const struct store_reply *reply)
+static void on_known_pair(struct call *call, const struct store_reply *reply)
 {
-    struct call *call = call_from(context);
-    if (call->exchange) {
-        if (reply->status == STORE_OK) {
-            call->next(call);
-        } else {
-            struct jsonrpc_error_data data = {
-                .details = STR("upstream cannot be asked whether it accepts this session")};
-            call_answer_error(call, JSONRPC_UPSTREAM_FAILED, STR_EMPTY, &data);
-        }
-    }
-    call_unref(call);
+    const struct jsonrpc_error_data data = {
+        .details = STR("upstream cannot be asked whether it accepts this session")};
+    if (reply->status == STORE_OK)
+        call->next(call);
+    else
+        call_answer_error(call, JSONRPC_UPSTREAM_FAILED, STR_EMPTY, &data);
 }
 
 /* The request that tests credentials. A modern server knows no ping, and may tell anybody who asks

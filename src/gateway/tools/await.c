@@ -112,14 +112,12 @@ static void answer(struct call *call, const struct store_reply *reply)
     pseudo_questions_finish(&inputs);
 }
 
-static void on_working(void *context, const struct store_reply *reply)
+static void on_working(struct call *call, const struct store_reply *reply)
 {
-    struct call *call = call_from(context);
-    if (call->exchange && reply->status != STORE_OK)
+    if (reply->status != STORE_OK)
         pseudo_answer_no_store(call);
-    else if (call->exchange)
+    else
         answer(call, reply);
-    call_unref(call);
 }
 
 static void await_report(struct call *call)

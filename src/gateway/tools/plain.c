@@ -287,9 +287,9 @@ static const struct task *newest(const struct plain_call *plain, const struct st
 }
 
 /* The task has not ended. `working` holds the client's tasks that have not. */
-static void answer_plain_pending(struct call *call, const struct plain_call *plain,
-                                 const struct store_reply *working)
+static void answer_plain_pending(struct call *call, const struct store_reply *working)
 {
+    const struct plain_call *plain = plain_of(call);
     const struct task *task = newest(plain, working);
     bool promises_other = task->promoted && plain->tool.has_output_schema && !call->is_executed;
     OWNED_BUFFER(text);
@@ -386,37 +386,33 @@ static enum answer read_answer(const struct call *call, enum config_confirm how)
     return json_type(said) == JSON_FALSE ? ANSWER_REFUSED : ANSWER_MISSING;
 }
 
-/* false: the call has gone, or was answered. */
+/* Takes the task as the store has it now: it may have been decided meanwhile. false: the call is
+ * answered. */
 static bool take_noted(struct call *call, const struct store_reply *reply)
 {
-    struct plain_call *plain = call->exchange ? plain_of(call) : NULL;
-    if (plain && reply->task)
-        plain_set_task(plain, reply->task); /* it may have been decided meanwhile */
-    else if (plain)
-        task_create_answer_refused(call, STORE_FAILED);
-    return plain && reply->task;
+    if (reply->task)
+        plain_set_task(plain_of(call), reply->task);
+    else
+        call_answer_no_store(call);
+    return reply->task != NULL;
 }
 
-static void on_confirmed(void *context, const struct store_reply *reply)
+static void on_confirmed(struct call *call, const struct store_reply *reply)
 {
-    struct call *call = call_from(context);
     if (take_noted(call, reply))
         plain_hold(call);
-    call_unref(call);
 }
 
 /* The wait that has begun answers the call if the task has ended. */
-static void on_asked(void *context, const struct store_reply *reply)
+static void on_asked(struct call *call, const struct store_reply *reply)
 {
-    struct call *call = call_from(context);
-    if (take_noted(call, reply)) {
-        const struct plain_call *plain = plain_of(call);
-        if (reply->status == STORE_CONFLICT)
-            plain_hold(call);
-        else
-            ask_to_confirm(call, plain, how_to_confirm(call, plain->task));
-    }
-    call_unref(call);
+    if (!take_noted(call, reply))
+        return;
+    const struct plain_call *plain = plain_of(call);
+    if (reply->status == STORE_CONFLICT)
+        plain_hold(call);
+    else
+        ask_to_confirm(call, plain, how_to_confirm(call, plain->task));
 }
 
 static void note_then_ask(struct call *call, const struct plain_call *plain, const char *event,
@@ -428,15 +424,12 @@ static void note_then_ask(struct call *call, const struct plain_call *plain, con
 }
 
 /* A task that runs already is waited for; the end of one that was cancelled answers the call. */
-static void plain_on_cancelled(void *context, const struct store_reply *reply)
+static void plain_on_cancelled(struct call *call, const struct store_reply *reply)
 {
-    struct call *call = call_from(context);
-    struct plain_call *plain = call->exchange ? plain_of(call) : NULL;
-    if (plain && reply->status == STORE_CONFLICT)
+    if (reply->status == STORE_CONFLICT)
         plain_hold(call);
-    else if (plain && reply->status != STORE_OK)
-        task_create_answer_refused(call, STORE_FAILED);
-    call_unref(call);
+    else if (reply->status != STORE_OK)
+        call_answer_no_store(call);
 }
 
 static void record_confirmation(struct call *call, const struct plain_call *plain,
@@ -447,11 +440,8 @@ static void record_confirmation(struct call *call, const struct plain_call *plai
         [CONFIRM_URL] = "by a link that the client's side has opened; no approval"};
     struct store *store = call->worker->gateway->store;
     const struct store_actor actor = {"client", call->owner};
-    const struct task_change cancelled = {
-        .to = TASK_CANCELLED, .by = "client", .reason = "the client's user has declined"};
     if (answer == ANSWER_REFUSED)
-        store_task_change(store, str_from(plain->id), &cancelled, &actor,
-                          call_to_store(call, plain_on_cancelled));
+        call_cancel_task(call, plain->task, "the client's user has declined", plain_on_cancelled);
     else
         store_task_note(store, str_from(plain->id), STORE_EVENT_CONFIRMED, &actor,
                         str_from(reasons[how]), call_to_store(call, on_confirmed));
@@ -548,25 +538,11 @@ static void plain_on_ended(struct call *call, struct task *task)
     answer_plain_outcome(call, plain, task);
 }
 
-static void plain_on_working(void *context, const struct store_reply *reply)
-{
-    struct call *call = call_from(context);
-    if (call->exchange)
-        answer_plain_pending(call, plain_of(call), reply);
-    call_unref(call);
-}
-
 /* The answer shows the task as it is now. */
-static void plain_on_promised(void *context, const struct store_reply *reply)
+static void plain_on_promised(struct call *call, const struct store_reply *reply)
 {
-    struct call *call = call_from(context);
-    if (call->exchange && reply->task) {
-        plain_set_task(plain_of(call), reply->task);
-        task_summary_list(call, TASK_SUMMARY_WORKING, plain_on_working);
-    } else if (call->exchange) {
-        task_create_answer_refused(call, STORE_FAILED);
-    }
-    call_unref(call);
+    if (take_noted(call, reply))
+        task_summary_list(call, TASK_SUMMARY_WORKING, answer_plain_pending);
 }
 
 static void on_timed_out(struct call *call)
@@ -793,17 +769,12 @@ static void join_task(struct call *call, struct task *task)
     hold_or_confirm(call, plain);
 }
 
-static void plain_on_read(void *context, const struct store_reply *reply)
+static void plain_on_read(struct call *call, const struct store_reply *reply)
 {
-    struct call *call = call_from(context);
-    if (!call->exchange) {
-        call_unref(call);
-        return;
-    }
     struct plain_call *plain = plain_of(call);
     struct repeated_call earlier = plain_join_of(plain);
     if (reply->status == STORE_FAILED || plain->attempts >= MOST_ATTEMPTS) {
-        task_create_answer_refused(call, STORE_FAILED);
+        call_answer_no_store(call);
     } else if (reply->task && call_owns(call, reply->task) && may_join(call, plain, reply->task)) {
         join_task(call, reply->task);
     } else if (plain->has_state) {
@@ -813,7 +784,6 @@ static void plain_on_read(void *context, const struct store_reply *reply)
         plain_end_wait(call);
         plain_create(call);
     }
-    call_unref(call);
 }
 
 /* The wait begins before the task is read, so that it does not miss an end in between. */
@@ -838,13 +808,8 @@ static bool plain_is_same(const struct call *call, const struct plain_call *plai
     return call_owns(call, task) && strcmp(digest, plain->digest) == 0;
 }
 
-static void plain_on_found(void *context, const struct store_reply *reply)
+static void plain_on_found(struct call *call, const struct store_reply *reply)
 {
-    struct call *call = call_from(context);
-    if (!call->exchange) {
-        call_unref(call);
-        return;
-    }
     struct plain_call *plain = plain_of(call);
     const struct task *found = NULL;
     char id[TASK_ID_BYTES];
@@ -859,7 +824,6 @@ static void plain_on_found(void *context, const struct store_reply *reply)
     } else {
         plain_create(call);
     }
-    call_unref(call);
 }
 
 static void look_in_store(struct call *call)

@@ -28,11 +28,17 @@ static struct str asked_id(const struct call *call, struct buffer *id)
     return buffer_str(id);
 }
 
-static void read_asked(struct call *call, store_callback callback)
+static void read_asked(struct call *call, call_reply take)
 {
     OWNED_BUFFER(id);
-    store_task_get(call->worker->gateway->store, asked_id(call, &id),
-                   call_to_store(call, callback));
+    store_task_get(call->worker->gateway->store, asked_id(call, &id), call_to_store(call, take));
+}
+
+/* NULL: there is none, or it is another client's. */
+static struct task *asked_task(const struct call *call, const struct store_reply *reply)
+{
+    OWNED_BUFFER(id);
+    return call_own_task(call, reply, asked_id(call, &id));
 }
 
 static void task_tools_count_wait(const char *outcome)
@@ -132,28 +138,22 @@ static int64_t task_tools_patience_ms(const struct call *call, const struct task
                                   remaining_ms > 0 ? remaining_ms : usual_ms);
 }
 
-static void on_read(void *context, const struct store_reply *reply)
+static void on_read(struct call *call, const struct store_reply *reply)
 {
-    struct call *call = call_from(context);
-    OWNED_BUFFER(id);
-    if (!call->exchange) {
-        call_unref(call);
-        return;
-    }
+    struct task *task = asked_task(call, reply);
     if (reply->status == STORE_FAILED) {
         task_tools_answer_error(call, STR("The task store is not available, try again in a moment"),
                                 NULL);
-    } else if (!task_summary_owns(call, reply, asked_id(call, &id))) {
+    } else if (!task) {
         answer_about(call, "not found");
-    } else if (task_state_is_terminal(reply->task->state)) {
-        answer_ended(call, reply->task);
+    } else if (task_state_is_terminal(task->state)) {
+        answer_ended(call, task);
     } else {
-        execution_offer(call, reply->task, true);
-        waiting_set_patience(call, task_tools_patience_ms(call, reply->task));
-        waiting_keep(call, reply->task);
+        execution_offer(call, task, true);
+        waiting_set_patience(call, task_tools_patience_ms(call, task));
+        waiting_keep(call, task);
         waiting_open(call);
     }
-    call_unref(call);
 }
 
 void pseudo_tool_get_task_result(struct call *call, struct str arguments)
@@ -184,14 +184,12 @@ static void task_tools_answer_list(struct call *call, const struct store_reply *
     pseudo_answer_json(call, buffer_str(&list), buffer_str(&structured));
 }
 
-static void task_tools_on_listed(void *context, const struct store_reply *reply)
+static void task_tools_on_listed(struct call *call, const struct store_reply *reply)
 {
-    struct call *call = call_from(context);
-    if (call->exchange && reply->status != STORE_OK)
+    if (reply->status != STORE_OK)
         pseudo_answer_no_store(call);
-    else if (call->exchange)
+    else
         task_tools_answer_list(call, reply);
-    call_unref(call);
 }
 
 void pseudo_tool_list_tasks(struct call *call, struct str arguments)
@@ -212,10 +210,11 @@ void pseudo_tool_list_tasks(struct call *call, struct str arguments)
 
 /* ---- get_task ---- */
 
-static void task_tools_answer_unknown(struct call *call, struct str id)
+static void task_tools_answer_unknown(struct call *call)
 {
+    OWNED_BUFFER(id);
     OWNED_BUFFER(text);
-    buffer_append_format(&text, "Task '%.*s' not found", STR_ARGS(id));
+    buffer_append_format(&text, "Task '%.*s' not found", STR_ARGS(asked_id(call, &id)));
     pseudo_answer_text(call, buffer_str(&text), true);
 }
 
@@ -234,17 +233,15 @@ static void task_tools_answer_task(struct call *call, const struct task *task)
     pseudo_questions_finish(&inputs);
 }
 
-static void on_got(void *context, const struct store_reply *reply)
+static void on_got(struct call *call, const struct store_reply *reply)
 {
-    struct call *call = call_from(context);
-    OWNED_BUFFER(id);
-    if (call->exchange && reply->status == STORE_FAILED)
+    const struct task *task = asked_task(call, reply);
+    if (reply->status == STORE_FAILED)
         pseudo_answer_no_store(call);
-    else if (call->exchange && !task_summary_owns(call, reply, asked_id(call, &id)))
-        task_tools_answer_unknown(call, buffer_str(&id));
-    else if (call->exchange)
-        task_tools_answer_task(call, reply->task);
-    call_unref(call);
+    else if (!task)
+        task_tools_answer_unknown(call);
+    else
+        task_tools_answer_task(call, task);
 }
 
 void pseudo_tool_get_task(struct call *call, struct str arguments)
@@ -273,31 +270,23 @@ static void answer_cancel(struct call *call, const struct task *cancelled)
                                                 .is_error = !cancelled});
 }
 
-static void task_tools_on_cancelled(void *context, const struct store_reply *reply)
+static void task_tools_on_cancelled(struct call *call, const struct store_reply *reply)
 {
-    struct call *call = call_from(context);
-    if (call->exchange && reply->status == STORE_FAILED)
+    if (reply->status == STORE_FAILED)
         pseudo_answer_no_store(call);
-    else if (call->exchange)
+    else
         answer_cancel(call, reply->status == STORE_OK ? reply->task : NULL);
-    call_unref(call);
 }
 
-static void on_to_cancel(void *context, const struct store_reply *reply)
+static void on_to_cancel(struct call *call, const struct store_reply *reply)
 {
-    struct call *call = call_from(context);
-    OWNED_BUFFER(id);
-    if (call->exchange && reply->status == STORE_FAILED) {
+    const struct task *task = asked_task(call, reply);
+    if (reply->status == STORE_FAILED)
         pseudo_answer_no_store(call);
-    } else if (call->exchange && !task_summary_owns(call, reply, asked_id(call, &id))) {
+    else if (!task)
         answer_cancel(call, NULL);
-    } else if (call->exchange) {
-        struct task_change change = {.to = TASK_CANCELLED, .by = "client"};
-        struct store_actor actor = {"client", call->owner};
-        store_task_change(call->worker->gateway->store, str_from(reply->task->id), &change, &actor,
-                          call_to_store(call, task_tools_on_cancelled));
-    }
-    call_unref(call);
+    else
+        call_cancel_task(call, task, NULL, task_tools_on_cancelled);
 }
 
 void pseudo_tool_cancel_task(struct call *call, struct str arguments)
