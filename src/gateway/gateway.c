@@ -291,10 +291,10 @@ static void on_pin_again(void *context, struct str source)
     P(promoted_in, quota_create, quota_destroy)                                                    \
     P(ended_sessions, quota_create, quota_destroy)                                                 \
     P(detached, quota_create, quota_destroy)                                                       \
-    P(rate_limit, rate_limit_create, rate_limit_destroy)                                           \
-    P(principal_rate_limit, rate_limit_create, rate_limit_destroy)                                 \
-    P(list_cache, list_cache_create, list_cache_destroy)                                           \
-    P(rewritten_lists, rewritten_lists_create, rewritten_lists_destroy)                            \
+    P(rate_limit, rate_limit_create, seen_table_destroy)                                           \
+    P(principal_rate_limit, rate_limit_create, seen_table_destroy)                                 \
+    P(list_cache, list_cache_create, seen_table_destroy)                                           \
+    P(rewritten_lists, rewritten_lists_create, seen_table_destroy)                                 \
     P(catalog, catalog_create, catalog_destroy)                                                    \
     P(accepted_pairs, accepted_pairs_create, seen_table_destroy)                                   \
     P(sessions, sessions_create, seen_table_destroy)                                               \

@@ -13,7 +13,7 @@ const filesBelow = (folder) =>
 /**
  * A bound is one of: `limits.KEY`, a key of the configuration; `NAME in FILE`, a constant there; `as NAME`, a row or entry for each
  * of another one of these lists; `configured`, no more than the configuration or the schema names; `operators`, made by operators
- * alone; `audited`, kept as the audit trail is; `once`, one row; `unwritten`, of an older version that may run beside; `passing`, gone with the request or load that made it.
+ * alone; `audited`, kept as the audit trail is; `kinds`, as SEEN_TABLES has it of each kind; `once`, one row; `unwritten`, of an older version that may run beside; `passing`, gone with the request or load that made it.
  * There is no `each` where clients are no principals.
  */
 const isBound = (bound, listed) => {
@@ -23,7 +23,7 @@ const isBound = (bound, listed) => {
   if (key) return read('src/config/keys.c').includes(`{"limits", "${key}",`);
   const [, other] = /^as (\S+)$/.exec(bound) ?? [];
   if (other) return other in listed;
-  return ['configured', 'operators', 'audited', 'once', 'unwritten', 'passing'].includes(bound);
+  return ['configured', 'operators', 'audited', 'kinds', 'once', 'unwritten', 'passing'].includes(bound);
 };
 
 const SESSIONS = 'src/store/session_operations.c';
@@ -101,9 +101,6 @@ const MAPS = {
   'src/gateway/conversation/question_table.c buckets': { each: `QUESTIONS_PER_KEY in ${QUESTIONS}`, all: `QUESTIONS_MOST in ${QUESTIONS}` },
   'src/gateway/conversation/question_table.c ids': { each: `QUESTIONS_PER_KEY in ${QUESTIONS}`, all: `QUESTIONS_MOST in ${QUESTIONS}` },
   'src/gateway/server/catalogue.c cursors': { all: 'passing' },
-  'src/gateway/methods/list_cache.c entries': { all: 'ALL_BYTES in src/gateway/methods/list_cache.c' },
-  'src/gateway/gates/rate_limit.c buckets': { all: 'MOST_PEERS in src/gateway/gates/rate_limit.c' },
-  'src/gateway/methods/rewritten_lists.c entries': { all: 'ALL_BYTES in src/gateway/methods/rewritten_lists.c' },
   'src/gateway/replicas/relay_signature.c nonces': { all: 'NONCES_MAX in src/gateway/replicas/replicas.c' },
   'src/gateway/replicas/replicas.c met': { all: 'as replica' },
   'src/gateway/call/headers.c long_list': { all: 'passing' },
@@ -118,12 +115,24 @@ const MAPS = {
   'src/gateway/state/skill_files.c skills': { all: 'SKILL_FILES_MOST in src/gateway/state/skill_files.h' },
   'src/gateway/state/skill_files.c sources': { all: 'configured' },
   'src/gateway/state/quota.c counts': { each: 'limits.share_percent', all: 'limits.pending_total' },
-  'src/gateway/state/seen_table.c entries': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
-  'src/gateway/state/seen_table.c owners': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
+  'src/gateway/state/seen_table.c entries': { all: 'kinds' },
+  'src/gateway/state/seen_table.c owners': { all: 'kinds' },
   'src/gateway/state/source_eras.c entries': { all: 'configured' },
   'src/gateway/state/quota.c holders': { each: 'limits.share_percent', all: 'limits.pending_total' },
   'src/gateway/state/tool_catalog.c sources': { all: 'configured' },
   'src/gateway/state/tool_lists.c tools': { each: 'LIST_TOOLS_MOST in src/gateway/state/tool_lists.h', all: 'limits.sessions' },
+};
+
+const SESSIONS_SEEN = { all: 'limits.sessions' };
+
+/** Tables of src/gateway/state/seen_table.h, by the file that makes it, and its kind. */
+const SEEN_TABLES = {
+  'src/gateway/gates/rate_limit.c kind': { all: 'MOST_PEERS in src/gateway/gates/rate_limit.c' },
+  'src/gateway/methods/list_cache.c kind': { all: 'ALL_BYTES in src/gateway/methods/list_cache.c' },
+  'src/gateway/methods/rewritten_lists.c kind': { all: 'ALL_BYTES in src/gateway/methods/rewritten_lists.c' },
+  'src/gateway/replicas/replicas.c homes': SESSIONS_SEEN,
+  'src/gateway/state/accepted_pairs.c kind': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
+  'src/gateway/state/session_table.c kind': SESSIONS_SEEN,
 };
 
 const CONNECTIONS = { all: 'limits.connections' };
@@ -168,9 +177,6 @@ const LISTS = {
   'src/gateway/server/sessions.c worker->opened_sessions': { each: 'limits.share_percent', all: 'SESSION_POOL_MOST in src/gateway/server/sessions.h' },
   'src/gateway/server/own.c worker->parked_sessions': { all: 'MOST_PARKED in src/gateway/server/own.c' },
   'src/gateway/server/http.c worker->exchanges_reading': { each: 'limits.pending_per_principal', all: 'limits.connections' },
-  'src/gateway/methods/list_cache.c lists->recent': { all: 'MOST_LISTS in src/gateway/methods/list_cache.c' },
-  'src/gateway/methods/rewritten_lists.c lists->recent': { all: 'MOST_LISTS in src/gateway/methods/rewritten_lists.c' },
-  'src/gateway/methods/rewritten_lists.c gone': PASSES,
   'src/gateway/replicas/news.c recipients->items': PASSES,
   'src/gateway/replicas/news.c worker->news': { all: 'SENDING_MOST in src/gateway/replicas/news.c' },
   'src/gateway/replicas/carry.c listener->pulse->listeners': CONNECTIONS,
@@ -182,8 +188,8 @@ const LISTS = {
   'src/gateway/conversation/detach.c detached->base.worker->detached': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
   'src/gateway/conversation/waiting.c others': CONNECTIONS,
   'src/gateway/state/blocks.c table.items': { all: 'operators' },
-  'src/gateway/state/seen_table.c shard->recent': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
-  'src/gateway/state/seen_table.c entry->owner->entries': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
+  'src/gateway/state/seen_table.c shard->recent': { all: 'kinds' },
+  'src/gateway/state/seen_table.c entry->owner->entries': { all: 'kinds' },
   'src/gateway/state/tool_catalog.c catalog->recent': { all: 'MOST_BYTES in src/gateway/state/tool_catalog.c' },
   'src/gateway/state/tool_catalog.c page->tools': { each: 'LIST_TOOLS_MOST in src/gateway/state/tool_lists.h', all: 'passing' },
   'src/gateway/state/tool_catalog.c view->variants': { all: 'MOST_BYTES in src/gateway/state/tool_catalog.c' },
@@ -252,6 +258,11 @@ test('every map of the process is listed with its bound, and no other', () => {
   assert.equal(named, calls, 'a map has a name');
 });
 
+test('every table of entries that are seen is listed with its bound, and no other', () => {
+  const tables = found(/\bseen_table_create\(&(\w+)\)/g, filesBelow('src'), (file, [, kind]) => `${file} ${kind}`);
+  assert.deepEqual([...tables].sort(), Object.keys(SEEN_TABLES).sort());
+});
+
 test('every list and array of the process is listed with its bound, and no other', () => {
   const files = filesBelow('src').filter((file) => !PASSING.test(file));
   const name = (file, [, list]) => `${file} ${list.replace(/^&/, '')}`;
@@ -261,10 +272,10 @@ test('every list and array of the process is listed with its bound, and no other
 });
 
 test('every bound is a key of the configuration, a constant of the sources, or said to be none', () => {
-  const listed = { ...TABLES, ...MAPS, ...LISTS, ...Object.fromEntries(Object.keys(MAPS).map((map) => [map.split(' ')[0], {}])) };
+  const listed = { ...TABLES, ...MAPS, ...LISTS, ...SEEN_TABLES, ...Object.fromEntries(Object.keys(MAPS).map((map) => [map.split(' ')[0], {}])) };
   for (const [name, { each, all }] of Object.entries(listed)) {
     if (each !== undefined) assert.ok(isBound(each, listed), `${name}: "${each}" is no bound of each`);
-    if (name in TABLES || name in MAPS || name in LISTS) assert.ok(isBound(all, listed), `${name}: "${all}" is no bound in all`);
+    if (name in TABLES || name in MAPS || name in LISTS || name in SEEN_TABLES) assert.ok(isBound(all, listed), `${name}: "${all}" is no bound in all`);
   }
 });
 

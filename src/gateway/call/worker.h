@@ -20,14 +20,11 @@ struct detached_callbacks;
 struct inbox_table;
 struct question_events;
 struct question_table;
-struct list_cache;
 struct news;
 struct log_aggregate;
 struct quota;
-struct rate_limit;
 struct replicas;
 struct request_headers;
-struct rewritten_lists;
 struct seen_table;
 struct state_keys;
 struct shadow;
@@ -49,9 +46,9 @@ struct gateway {
     struct catalog *catalog;
     struct definition_watch *definitions; /* state/definition_watch.h */
     struct source_eras *eras;             /* state/source_eras.h */
-    struct list_cache *list_cache;
-    struct rewritten_lists *rewritten_lists; /* methods/rewritten_lists.h */
-    struct rate_limit *rate_limit, *principal_rate_limit;
+    struct seen_table *list_cache;
+    struct seen_table *rewritten_lists; /* methods/rewritten_lists.h */
+    struct seen_table *rate_limit, *principal_rate_limit;
     struct quota *detached;    /* calls that go on without their client (conversation/detach.c) */
     struct quota *promoted;    /* tasks that were promoted and run, by client_key_of_call() */
     struct quota *promoted_in; /* the same by client_key_of_session(); and these sessions, */

@@ -85,7 +85,7 @@ enum gate_verdict gate_repeated_headers(struct call *call)
     return refuse(call, 400, "A header that must be there once is there twice.");
 }
 
-static enum gate_verdict limit_rate(struct call *call, struct rate_limit *rate_limit,
+static enum gate_verdict limit_rate(struct call *call, struct seen_table *rate_limit,
                                     struct str whose, int64_t per_second, const char *limit)
 {
     const struct http_header headers[] = {{STR("retry-after"), STR("1")},

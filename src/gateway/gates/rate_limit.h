@@ -8,13 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "state/seen_table.h"
 #include "taskgate/core/str.h"
 
-struct rate_limit;
-
-struct rate_limit *rate_limit_create(void);
-void rate_limit_destroy(struct rate_limit *rate_limit); /* NULL is allowed */
+struct seen_table *rate_limit_create(void);
 /* Whether that peer or principal may send one more request now: a bucket of twice the rate, which
  * fills with `per_second` a second. */
-bool rate_limit_allows(struct rate_limit *rate_limit, struct str peer, int64_t per_second,
+bool rate_limit_allows(struct seen_table *rate_limit, struct str peer, int64_t per_second,
                        int64_t monotonic_ms);

@@ -1,15 +1,11 @@
 /* Lists by what they were asked with, the oldest of them first. */
 #include "list_cache.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "taskgate/core/assert.h"
 #include "taskgate/core/digest.h"
-#include "taskgate/core/list.h"
 #include "taskgate/core/log.h"
-#include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/mcp/cacheable.h"
@@ -21,17 +17,9 @@
 #define ALL_BYTES ((size_t)64 * 1024 * 1024)
 
 struct entry {
-    struct list node;           /* in list_cache.recent */
-    char key[DIGEST_HEX_BYTES]; /* clients make up cursors of any length */
+    struct seen_entry seen; /* first; clients make up cursors of any length: a digest is the key */
     struct list_text *text;
     struct str result; /* in `text` */
-};
-
-struct list_cache {
-    pthread_mutex_t lock;
-    struct map *entries;
-    struct list recent; /* the oldest first */
-    size_t bytes;
 };
 
 /* ---- texts ---- */
@@ -69,41 +57,26 @@ static struct str list_text_str(const struct list_text *text)
 
 /* ---- what is kept ---- */
 
-struct list_cache *list_cache_create(void)
+static struct entry *list_cache_entry_of(struct seen_entry *seen)
 {
-    struct list_cache *lists = memory_alloc(sizeof *lists);
-    pthread_mutex_init(&lists->lock, NULL);
-    lists->entries = map_create();
-    list_init(&lists->recent);
-    return lists;
+    return (struct entry *)seen; /* the table's entries are ours */
 }
 
-static void list_cache_entry_destroy(void *value)
+static void list_cache_forgotten(struct seen_entry *seen)
 {
-    struct entry *entry = value;
-    list_text_unref(entry->text);
-    free(entry);
+    list_text_unref(list_cache_entry_of(seen)->text);
 }
 
-void list_cache_destroy(struct list_cache *lists)
+struct seen_table *list_cache_create(void)
 {
-    if (!lists)
-        return;
-    map_destroy(lists->entries, list_cache_entry_destroy);
-    pthread_mutex_destroy(&lists->lock);
-    free(lists);
+    static const struct seen_table_kind kind = {.entry_bytes = sizeof(struct entry),
+                                                .is_exact = true,
+                                                .most_bytes = ALL_BYTES,
+                                                .forgotten = list_cache_forgotten};
+    return seen_table_create(&kind);
 }
 
-/* Under the lock. Takes it off its list alone: the map has lost it already. */
-static void drop(struct list_cache *lists, struct entry *entry)
-{
-    ASSERT_NUMBERS(lists->bytes, >=, entry->result.length);
-    lists->bytes -= entry->result.length;
-    list_remove(&entry->node);
-    list_cache_entry_destroy(entry);
-}
-
-void list_cache_put(struct list_cache *lists, struct str key, struct str result)
+void list_cache_put(struct seen_table *lists, struct str key, struct str result)
 {
     if (result.length > LIST_BYTES)
         return;
@@ -113,39 +86,32 @@ void list_cache_put(struct list_cache *lists, struct str key, struct str result)
 }
 
 /* A text that several owners share counts for each of them. */
-void list_cache_put_shared(struct list_cache *lists, struct str key, struct list_text *text,
+void list_cache_put_shared(struct seen_table *lists, struct str key, struct list_text *text,
                            struct str result)
 {
+    char digest[DIGEST_HEX_BYTES];
     if (result.length > LIST_BYTES)
         return;
-    struct entry *entry = memory_alloc(sizeof *entry);
-    digest_sha256_hex(key, entry->key);
+    digest_sha256_hex(key, digest);
+    struct seen_shard *shard = seen_table_lock(lists, str_from(digest));
+    struct entry *entry =
+        list_cache_entry_of(seen_shard_obtain(shard, str_from(digest), MOST_LISTS));
+    list_text_unref(entry->text);
     entry->text = list_text_ref(text);
     entry->result = result;
-    pthread_mutex_lock(&lists->lock);
-    struct entry *old = map_put(lists->entries, str_from(entry->key), entry);
-    list_append(&lists->recent, &entry->node);
-    lists->bytes += entry->result.length;
-    if (old)
-        drop(lists, old);
-    while (map_count(lists->entries) > MOST_LISTS || lists->bytes > ALL_BYTES) {
-        old = LIST_ENTRY(lists->recent.next, struct entry, node);
-        map_remove(lists->entries, str_from(old->key));
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was dropped is in no list */
-        drop(lists, old);
-    }
-    pthread_mutex_unlock(&lists->lock);
+    seen_shard_weigh(shard, &entry->seen, result.length);
+    seen_shard_unlock(shard);
 }
 
-bool list_cache_get(struct list_cache *lists, struct str key, struct buffer *result)
+bool list_cache_get(struct seen_table *lists, struct str key, struct buffer *result)
 {
     char digest[DIGEST_HEX_BYTES];
     digest_sha256_hex(key, digest);
-    pthread_mutex_lock(&lists->lock);
-    const struct entry *entry = map_get(lists->entries, str_from(digest));
+    struct seen_shard *shard = seen_table_lock(lists, str_from(digest));
+    const struct entry *entry = list_cache_entry_of(seen_shard_look(shard, str_from(digest)));
     if (entry)
         buffer_append(result, entry->result);
-    pthread_mutex_unlock(&lists->lock);
+    seen_shard_unlock(shard);
     return entry != NULL;
 }
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "conversation/relay.h"
+#include "state/seen_table.h"
 #include "taskgate/config/definitions.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/str.h"
@@ -21,19 +22,16 @@ struct list_text {
 struct list_text *list_text_create(struct str first, struct str second);
 void list_text_unref(struct list_text *text); /* NULL is allowed */
 
-struct list_cache;
-
-struct list_cache *list_cache_create(void);
-void list_cache_destroy(struct list_cache *lists); /* NULL is allowed */
+struct seen_table *list_cache_create(void);
 
 /* `key` tells method, owner and cursor apart, and may be of any length. Copies both. Bounded:
  * the oldest go, and a very long list is not kept at all. */
-void list_cache_put(struct list_cache *lists, struct str key, struct str result);
+void list_cache_put(struct seen_table *lists, struct str key, struct str result);
 /* The same of a `result` inside a text, which is held and not copied. */
-void list_cache_put_shared(struct list_cache *lists, struct str key, struct list_text *text,
+void list_cache_put_shared(struct seen_table *lists, struct str key, struct list_text *text,
                            struct str result);
 /* Appends what is kept under `key` to `result`; false when nothing is. */
-bool list_cache_get(struct list_cache *lists, struct str key, struct buffer *result);
+bool list_cache_get(struct seen_table *lists, struct str key, struct buffer *result);
 
 /* ---- shared by the lists of tools, resources and prompts, and by `server/discover` ---- */
 /* The key of the list in the cache: who may be answered from what was fetched before is the one who

@@ -1,12 +1,10 @@
 /* Rewritten replies by hashes of what they were made of, the longest unused first. */
 #include "rewritten_lists.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "taskgate/core/assert.h"
-#include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 
 #define MOST_LISTS 256
@@ -14,11 +12,9 @@
 #define ALL_BYTES ((size_t)32 * 1024 * 1024) /* texts and definitions */
 #define EDGE_BYTES 64                        /* the id is sought in so many at both ends */
 
-struct rewritten_lists {
-    pthread_mutex_t lock;
-    struct map *entries; /* hashes -> struct rewritten_list, each with a reference */
-    struct list recent;  /* the longest unused first */
-    size_t bytes;
+struct entry {
+    struct seen_entry seen; /* first; hashes are the key */
+    struct rewritten_list *list;
 };
 
 /* ---- a reply and its id ---- */
@@ -146,87 +142,58 @@ static bool rewritten_lists_is_of(const struct rewritten_list *list,
 
 /* ---- all of them ---- */
 
-struct rewritten_lists *rewritten_lists_create(void)
+static struct entry *rewritten_lists_entry_of(struct seen_entry *seen)
 {
-    struct rewritten_lists *lists = memory_alloc(sizeof *lists);
-    pthread_mutex_init(&lists->lock, NULL);
-    lists->entries = map_create();
-    list_init(&lists->recent);
-    return lists;
+    return (struct entry *)seen; /* the table's entries are ours */
 }
 
-static void destroy_entry(void *context)
+/* The catalogue's lock is taken under that of the table here, and nowhere the other way round. */
+static void rewritten_lists_forgotten(struct seen_entry *seen)
 {
-    rewritten_list_unref(context);
+    rewritten_list_unref(rewritten_lists_entry_of(seen)->list);
 }
 
-void rewritten_lists_destroy(struct rewritten_lists *lists)
+struct seen_table *rewritten_lists_create(void)
 {
-    if (!lists)
-        return;
-    map_destroy(lists->entries, destroy_entry);
-    pthread_mutex_destroy(&lists->lock);
-    free(lists);
+    static const struct seen_table_kind kind = {.entry_bytes = sizeof(struct entry),
+                                                .is_exact = true,
+                                                .most_bytes = ALL_BYTES,
+                                                .forgotten = rewritten_lists_forgotten};
+    return seen_table_create(&kind);
 }
 
-struct rewritten_list *rewritten_lists_find(struct rewritten_lists *lists,
+struct rewritten_list *rewritten_lists_find(struct seen_table *lists,
                                             const struct rewritten_key *key)
 {
     uint64_t hashes[REWRITTEN_HASHES];
+    struct rewritten_list *list = NULL;
     hash(key, hashes);
-    pthread_mutex_lock(&lists->lock);
-    struct rewritten_list *list = map_get(lists->entries, hashes_str(hashes));
-    if (list) {
-        list_remove(&list->node);
-        list_append(&lists->recent, &list->node);
+    struct seen_shard *shard = seen_table_lock(lists, hashes_str(hashes));
+    const struct entry *entry =
+        rewritten_lists_entry_of(seen_shard_find(shard, hashes_str(hashes)));
+    if (entry) {
+        list = entry->list;
         __atomic_add_fetch(&list->references, 1, __ATOMIC_RELAXED);
     }
-    pthread_mutex_unlock(&lists->lock);
+    seen_shard_unlock(shard);
     if (list && rewritten_lists_is_of(list, key))
         return list;
     rewritten_list_unref(list);
     return NULL;
 }
 
-/* Under the lock. It goes to `gone`, for the catalogue's lock is not taken under this one. */
-static void rewritten_lists_take_out(struct rewritten_lists *lists, struct rewritten_list *list,
-                                     struct list *gone)
+void rewritten_lists_put(struct seen_table *lists, struct rewritten_list *list)
 {
-    ASSERT_NUMBERS(lists->bytes, >=, list->bytes);
-    lists->bytes -= list->bytes;
-    list_remove(&list->node);
-    list_append(gone, &list->node);
-}
-
-void rewritten_lists_put(struct rewritten_lists *lists, struct rewritten_list *list)
-{
-    struct list gone;
-    list->bytes = rewritten_lists_bytes_of(list);
-    if (list->bytes > LIST_BYTES) {
-        rewritten_list_unref(list);
-        return;
+    size_t bytes = rewritten_lists_bytes_of(list);
+    struct rewritten_list *old = list;
+    if (bytes <= LIST_BYTES) {
+        struct seen_shard *shard = seen_table_lock(lists, hashes_str(list->hashes));
+        struct entry *entry = rewritten_lists_entry_of(
+            seen_shard_obtain(shard, hashes_str(list->hashes), MOST_LISTS));
+        old = entry->list;
+        entry->list = list;
+        seen_shard_weigh(shard, &entry->seen, bytes);
+        seen_shard_unlock(shard);
     }
-    list_init(&gone);
-    pthread_mutex_lock(&lists->lock);
-    struct rewritten_list *old = map_put(lists->entries, hashes_str(list->hashes), list);
-    if (old)
-        rewritten_lists_take_out(lists, old, &gone);
-    list_append(&lists->recent, &list->node);
-    lists->bytes += list->bytes;
-    while (map_count(lists->entries) > MOST_LISTS || lists->bytes > ALL_BYTES) {
-        old = LIST_ENTRY(lists->recent.next, struct rewritten_list, node);
-        map_remove(lists->entries, hashes_str(old->hashes));
-        rewritten_lists_take_out(lists, old, &gone);
-    }
-    pthread_mutex_unlock(&lists->lock);
-    LIST_FOR_EACH_SAFE (node, next, &gone)
-        rewritten_list_unref(LIST_ENTRY(node, struct rewritten_list, node));
-}
-
-size_t rewritten_lists_bytes(struct rewritten_lists *lists)
-{
-    pthread_mutex_lock(&lists->lock);
-    size_t bytes = lists->bytes;
-    pthread_mutex_unlock(&lists->lock);
-    return bytes;
+    rewritten_list_unref(old);
 }

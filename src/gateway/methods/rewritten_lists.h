@@ -12,7 +12,6 @@
 
 #include "list_cache.h"
 #include "state/tool_catalog.h"
-#include "taskgate/core/list.h"
 
 /* A reply without the value of its `id`, which changes with each request. */
 struct reply_parts {
@@ -36,7 +35,6 @@ struct rewritten_key {
 #define REWRITTEN_HASHES 6
 /* One of them, immutable. Spans point into `reply`. */
 struct rewritten_list {
-    struct list node;
     size_t references; /* atomic */
     uint64_t hashes[REWRITTEN_HASHES];
     char *source;
@@ -44,19 +42,16 @@ struct rewritten_list {
     struct list_text *reply; /* its parts, one behind the other */
     struct str result, next_cursor;
     struct catalog_page *page;  /* the page for the catalogue */
-    size_t bytes;               /* all that it takes; set by rewritten_lists_put() */
     unsigned offered, prefixed; /* of our tools: pseudo_tools_names() when it was written */
     struct buffer written;      /* the rewritten reply, without its id, too */
     size_t written_id_at;
 };
 
-struct rewritten_lists;
-struct rewritten_lists *rewritten_lists_create(void);
-/* Before the catalogue, whose pages they hold; NULL is allowed. */
-void rewritten_lists_destroy(struct rewritten_lists *lists);
+/* It ends before the catalogue, whose pages it holds. */
+struct seen_table *rewritten_lists_create(void);
 
 /* With a reference for the caller; NULL when there is none. */
-struct rewritten_list *rewritten_lists_find(struct rewritten_lists *lists,
+struct rewritten_list *rewritten_lists_find(struct seen_table *lists,
                                             const struct rewritten_key *key);
 void rewritten_list_unref(struct rewritten_list *list); /* NULL is allowed */
 
@@ -69,6 +64,4 @@ void rewritten_list_set_written(struct rewritten_list *list, struct buffer *text
 void rewritten_list_write(const struct rewritten_list *list, struct str id, struct buffer *out);
 /* Takes the reference over. Bounded in number and bytes: the longest unused go, and a very long one
  * is not kept at all. */
-void rewritten_lists_put(struct rewritten_lists *lists, struct rewritten_list *list);
-/* Their memory, nearly. */
-size_t rewritten_lists_bytes(struct rewritten_lists *lists);
+void rewritten_lists_put(struct seen_table *lists, struct rewritten_list *list);

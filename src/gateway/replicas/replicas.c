@@ -37,6 +37,8 @@ static void met_destroy(void *value)
 
 struct replicas *replicas_create(struct store *store, const char *key)
 {
+    static const struct seen_table_kind homes = {
+        .entry_bytes = SEEN_VALUE_BYTES(struct session_home), .limit = "sessions"};
     if (!store_is_shared(store) || !key)
         return NULL;
     struct replicas *replicas = memory_alloc(sizeof *replicas);
@@ -44,8 +46,7 @@ struct replicas *replicas_create(struct store *store, const char *key)
     replicas->key = memory_copy_text(key);
     /* A time may be as far ahead as it may be past. */
     replicas->nonces = nonce_cache_create((int64_t)2 * RELAY_SIGNATURE_WINDOW_MS, NONCES_MAX);
-    replicas->homes =
-        seen_table_create(sizeof(struct seen_entry) + sizeof(struct session_home), NULL, NULL);
+    replicas->homes = seen_table_create(&homes);
     pthread_mutex_init(&replicas->lock, NULL);
     replicas->met = map_create();
     return replicas;

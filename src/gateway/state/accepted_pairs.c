@@ -18,7 +18,9 @@ struct entry {
 
 struct seen_table *accepted_pairs_create(void)
 {
-    return seen_table_create(sizeof(struct entry), NULL, NULL);
+    static const struct seen_table_kind kind = {.entry_bytes = sizeof(struct entry),
+                                                .limit = "sessions"};
+    return seen_table_create(&kind);
 }
 
 /* `key` is "<source>/<session>/<token>": source ids hold no '/'. The pairs of a token share a
@@ -51,10 +53,10 @@ static char *give_pair(struct seen_shard *shard, struct seen_entry *pair, struct
     if (!oldest)
         return NULL;
     metrics_count(METRIC_LIMITS_REACHED, STR("sessions_per_principal"));
-    str_cut(str_from(oldest->key), '/', &source, &session);
+    str_cut(oldest->key, '/', &source, &session);
     str_cut(session, '/', &session, &token);
     char *forgotten = memory_copy_str(session);
-    seen_shard_forget(shard, str_from(oldest->key));
+    seen_shard_forget(shard, oldest->key);
     return forgotten;
 }
 

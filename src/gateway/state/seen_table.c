@@ -26,27 +26,23 @@ struct seen_shard {
     struct map *entries;
     struct map *owners; /* those with an entry */
     struct list recent;
+    size_t bytes; /* of all entries */
 };
 
 struct seen_table {
-    struct seen_shard shards[SHARD_COUNT];
+    const struct seen_table_kind *kind;
+    struct seen_shard shards[SHARD_COUNT]; /* the first alone is used of an exact one */
     uint64_t spread; /* an odd number that nobody knows, for seen_table_lock() */
-    size_t entry_bytes;
-    void (*forgotten)(void *context, const struct seen_entry *entry);
-    void *context;
 };
 
-struct seen_table *
-seen_table_create(size_t entry_bytes,
-                  void (*forgotten)(void *context, const struct seen_entry *entry), void *context)
+struct seen_table *seen_table_create(const struct seen_table_kind *kind)
 {
     struct seen_table *table = memory_alloc(sizeof *table);
     random_bytes(&table->spread, sizeof table->spread);
     table->spread |= 1;
-    ASSERT_NUMBERS(entry_bytes, >=, sizeof(struct seen_entry));
-    table->entry_bytes = entry_bytes;
-    table->forgotten = forgotten;
-    table->context = context;
+    ASSERT_NUMBERS(kind->entry_bytes, >=, sizeof(struct seen_entry));
+    ASSERT(kind->is_exact || kind->most_bytes == 0);
+    table->kind = kind;
     for (size_t i = 0; i < SHARD_COUNT; i++) {
         table->shards[i].table = table;
         pthread_mutex_init(&table->shards[i].lock, NULL);
@@ -71,12 +67,20 @@ static void seen_shard_drop(struct seen_shard *shard, struct seen_entry *entry)
     list_remove(&entry->node);
     if (entry->owner)
         seen_shard_take_back(shard, entry);
-    const void *removed = map_remove(shard->entries, str_from(entry->key));
+    const void *removed = map_remove(shard->entries, entry->key);
     ASSERT(removed == entry);
-    if (shard->table->forgotten)
-        shard->table->forgotten(shard->table->context, entry);
-    free(entry->key);
+    ASSERT_NUMBERS(shard->bytes, >=, entry->bytes);
+    shard->bytes -= entry->bytes;
+    if (shard->table->kind->forgotten)
+        shard->table->kind->forgotten(entry);
+    free((char *)entry->key.bytes);
     free(entry);
+}
+
+static void drop_longest_unseen(struct seen_shard *shard)
+{
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was dropped is in no list */
+    seen_shard_drop(shard, LIST_ENTRY(shard->recent.next, struct seen_entry, node));
 }
 
 void seen_table_destroy(struct seen_table *table)
@@ -85,9 +89,8 @@ void seen_table_destroy(struct seen_table *table)
         return;
     for (size_t i = 0; i < SHARD_COUNT; i++) {
         struct seen_shard *shard = &table->shards[i];
-        LIST_FOR_EACH_SAFE (node, next, &shard->recent) {
-            seen_shard_drop(shard, LIST_ENTRY(node, struct seen_entry, node));
-        }
+        while (!list_is_empty(&shard->recent))
+            drop_longest_unseen(shard);
         map_destroy(shard->entries, NULL);
         map_destroy(shard->owners, NULL);
         pthread_mutex_destroy(&shard->lock);
@@ -101,7 +104,8 @@ struct seen_shard *seen_table_lock(struct seen_table *table, struct str key)
     uint64_t end = 0;
     size_t length = key.length < sizeof end ? key.length : sizeof end;
     memcpy(&end, key.bytes + key.length - length, length);
-    struct seen_shard *shard = &table->shards[(end * table->spread) >> 60];
+    struct seen_shard *shard =
+        &table->shards[table->kind->is_exact ? 0 : (end * table->spread) >> 60];
     pthread_mutex_lock(&shard->lock);
     return shard;
 }
@@ -109,6 +113,11 @@ struct seen_shard *seen_table_lock(struct seen_table *table, struct str key)
 void seen_shard_unlock(struct seen_shard *shard)
 {
     pthread_mutex_unlock(&shard->lock);
+}
+
+struct seen_entry *seen_shard_look(struct seen_shard *shard, struct str key)
+{
+    return map_get(shard->entries, key);
 }
 
 struct seen_entry *seen_shard_find(struct seen_shard *shard, struct str key)
@@ -123,20 +132,32 @@ struct seen_entry *seen_shard_find(struct seen_shard *shard, struct str key)
 
 struct seen_entry *seen_shard_obtain(struct seen_shard *shard, struct str key, int64_t limit)
 {
+    const struct seen_table_kind *kind = shard->table->kind;
     struct seen_entry *entry = seen_shard_find(shard, key);
+    size_t most = (size_t)(limit > 0 ? limit : 1);
     if (entry)
         return entry;
-    /* Twice its share, because keys do not spread evenly over the shards. */
-    size_t most = (size_t)(limit > 0 ? limit : 1) * 2 / SHARD_COUNT + 1;
+    if (!kind->is_exact) /* twice its share, because keys do not spread evenly over the shards */
+        most = most * 2 / SHARD_COUNT + 1;
     if (map_count(shard->entries) >= most) {
-        seen_shard_drop(shard, LIST_ENTRY(shard->recent.next, struct seen_entry, node));
-        metrics_count(METRIC_LIMITS_REACHED, STR("sessions"));
+        drop_longest_unseen(shard);
+        if (kind->limit)
+            metrics_count(METRIC_LIMITS_REACHED, str_from(kind->limit));
     }
-    entry = memory_alloc(shard->table->entry_bytes);
-    entry->key = memory_copy_str(key);
+    entry = memory_alloc(kind->entry_bytes);
+    entry->key = str_slice(memory_copy_str(key), key.length);
     map_put(shard->entries, key, entry);
     list_append(&shard->recent, &entry->node);
     return entry;
+}
+
+void seen_shard_weigh(struct seen_shard *shard, struct seen_entry *entry, size_t bytes)
+{
+    ASSERT(shard->recent.previous == &entry->node);
+    shard->bytes += bytes - entry->bytes;
+    entry->bytes = bytes;
+    while (shard->bytes > shard->table->kind->most_bytes && shard->recent.next != &entry->node)
+        drop_longest_unseen(shard);
 }
 
 void seen_shard_forget(struct seen_shard *shard, struct str key)
@@ -223,7 +244,7 @@ static void *seen_value_of(struct seen_entry *entry)
 
 static size_t value_bytes(const struct seen_shard *shard)
 {
-    return shard->table->entry_bytes - sizeof(struct seen_entry);
+    return shard->table->kind->entry_bytes - sizeof(struct seen_entry);
 }
 
 void seen_table_put(struct seen_table *table, struct str source, struct str session,

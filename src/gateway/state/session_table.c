@@ -10,7 +10,9 @@
 
 struct seen_table *sessions_create(void)
 {
-    return seen_table_create(sizeof(struct seen_entry) + sizeof(struct session_facts), NULL, NULL);
+    static const struct seen_table_kind kind = {
+        .entry_bytes = SEEN_VALUE_BYTES(struct session_facts), .limit = "sessions"};
+    return seen_table_create(&kind);
 }
 
 void sessions_put(struct seen_table *sessions, struct str source, struct str session,
@@ -37,15 +39,17 @@ static struct given_sessions_entry *session_table_entry_of(struct seen_entry *se
     return (struct given_sessions_entry *)seen; /* the table's entries are ours */
 }
 
-static void forgotten(void *context, const struct seen_entry *seen)
+static void forgotten(struct seen_entry *seen)
 {
-    (void)context;
-    buffer_finish(&((struct given_sessions_entry *)(uintptr_t)seen)->text);
+    buffer_finish(&session_table_entry_of(seen)->text);
 }
 
 struct seen_table *given_sessions_create(void)
 {
-    return seen_table_create(sizeof(struct given_sessions_entry), forgotten, NULL);
+    static const struct seen_table_kind kind = {.entry_bytes = sizeof(struct given_sessions_entry),
+                                                .limit = "sessions",
+                                                .forgotten = forgotten};
+    return seen_table_create(&kind);
 }
 
 void given_sessions_put(struct seen_table *sessions, struct str source, struct str session,

@@ -25,8 +25,8 @@ struct shared {
     struct seen_table *sessions;
     struct seen_table *pairs;
     struct catalog *catalog;
-    struct list_cache *list_cache;
-    struct rate_limit *rate_limit;
+    struct seen_table *list_cache;
+    struct seen_table *rate_limit;
     struct quota *quota;
     int allowed; /* atomic */
 };
@@ -125,8 +125,8 @@ START_TEST(workers_share_sessions_catalogue_limits_and_configuration)
     snapshot_install(NULL);
     ck_assert(!quota_has(shared.quota, STR("few")));
     quota_destroy(shared.quota);
-    rate_limit_destroy(shared.rate_limit);
-    list_cache_destroy(shared.list_cache);
+    seen_table_destroy(shared.rate_limit);
+    seen_table_destroy(shared.list_cache);
     catalog_destroy(shared.catalog);
     seen_table_destroy(shared.pairs);
     seen_table_destroy(shared.sessions);

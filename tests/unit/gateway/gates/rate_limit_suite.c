@@ -4,7 +4,7 @@
 #include "gates/rate_limit.h"
 #include "suites.h"
 
-static int allowed_of(struct rate_limit *rate_limit, const char *peer, int tries,
+static int allowed_of(struct seen_table *rate_limit, const char *peer, int tries,
                       int64_t per_second, int64_t at_ms)
 {
     int allowed = 0;
@@ -15,48 +15,51 @@ static int allowed_of(struct rate_limit *rate_limit, const char *peer, int tries
 
 START_TEST(a_bucket_holds_twice_the_rate_and_fills_with_it)
 {
-    struct rate_limit *rate_limit = rate_limit_create();
+    struct seen_table *rate_limit = rate_limit_create();
     ck_assert_int_eq(allowed_of(rate_limit, "a", 50, 10, 1000), 20);
     ck_assert_int_eq(allowed_of(rate_limit, "a", 50, 10, 1099), 0);
     ck_assert_int_eq(allowed_of(rate_limit, "a", 50, 10, 1100), 1);
     ck_assert_int_eq(allowed_of(rate_limit, "a", 50, 10, 1600), 5);
     ck_assert_int_eq(allowed_of(rate_limit, "a", 50, 10, 1000000), 20);
-    rate_limit_destroy(rate_limit);
+    seen_table_destroy(rate_limit);
 }
 END_TEST
 
 START_TEST(one_peer_takes_nothing_from_another)
 {
-    struct rate_limit *rate_limit = rate_limit_create();
+    struct seen_table *rate_limit = rate_limit_create();
     ck_assert_int_eq(allowed_of(rate_limit, "a", 5, 1, 0), 2);
     ck_assert_int_eq(allowed_of(rate_limit, "b", 5, 1, 0), 2);
     ck_assert_int_eq(allowed_of(rate_limit, "a", 5, 1, 0), 0);
-    rate_limit_destroy(rate_limit);
+    seen_table_destroy(rate_limit);
 }
 END_TEST
 
 /* Loops read the clock for themselves: a request may bring an earlier time than the one before. */
 START_TEST(a_clock_that_goes_back_gives_nothing_away)
 {
-    struct rate_limit *rate_limit = rate_limit_create();
+    struct seen_table *rate_limit = rate_limit_create();
     ck_assert_int_eq(allowed_of(rate_limit, "a", 5, 1, 1000), 2);
     for (int i = 0; i < 100; i++) {
         ck_assert_int_eq(allowed_of(rate_limit, "a", 1, 1, 900), 0);
         ck_assert_int_eq(allowed_of(rate_limit, "a", 1, 1, 1000), 0);
     }
-    rate_limit_destroy(rate_limit);
+    seen_table_destroy(rate_limit);
 }
 END_TEST
 
 START_TEST(more_peers_than_are_told_apart_take_no_more_memory)
 {
-    struct rate_limit *rate_limit = rate_limit_create();
+    struct seen_table *rate_limit = rate_limit_create();
     char peer[32];
+    ck_assert_int_eq(allowed_of(rate_limit, "goes on", 5, 1, 0), 2);
     for (int i = 0; i < 30000; i++) {
         snprintf(peer, sizeof peer, "2001:db8::%x", (unsigned)i);
         ck_assert(rate_limit_allows(rate_limit, str_from(peer), 1, 0));
+        if (i % 1000 == 0) /* who is seen is not forgotten */
+            ck_assert_int_eq(allowed_of(rate_limit, "goes on", 1, 1, 0), 0);
     }
-    rate_limit_destroy(rate_limit);
+    seen_table_destroy(rate_limit);
 }
 END_TEST
 

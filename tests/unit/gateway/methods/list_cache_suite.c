@@ -7,7 +7,7 @@
 #include "suites.h"
 #include "taskgate/core/memory.h"
 
-static bool has_list(struct list_cache *lists, const char *key, const char *text)
+static bool has_list(struct seen_table *lists, const char *key, const char *text)
 {
     struct buffer result = {0};
     bool found = list_cache_get(lists, str_from(key), &result);
@@ -18,7 +18,7 @@ static bool has_list(struct list_cache *lists, const char *key, const char *text
 
 START_TEST(a_kept_list_is_found_by_its_own_key_until_it_is_replaced)
 {
-    struct list_cache *lists = list_cache_create();
+    struct seen_table *lists = list_cache_create();
     ck_assert(!has_list(lists, "a", ""));
     list_cache_put(lists, STR("a"), STR("one"));
     list_cache_put(lists, STR("b"), STR("two"));
@@ -27,13 +27,13 @@ START_TEST(a_kept_list_is_found_by_its_own_key_until_it_is_replaced)
     list_cache_put(lists, STR("a"), STR("three"));
     ck_assert(has_list(lists, "a", "three"));
     ck_assert(!has_list(lists, "", ""));
-    list_cache_destroy(lists);
+    seen_table_destroy(lists);
 }
 END_TEST
 
 START_TEST(list_cache_are_bounded_in_number_and_bytes_and_the_oldest_go)
 {
-    struct list_cache *lists = list_cache_create();
+    struct seen_table *lists = list_cache_create();
     char key[32];
     for (int i = 0; i < 1001; i++) {
         snprintf(key, sizeof key, "k%d", i);
@@ -58,7 +58,7 @@ START_TEST(list_cache_are_bounded_in_number_and_bytes_and_the_oldest_go)
     ck_assert(has_list(lists, "big1", big));
     ck_assert(has_list(lists, "one more", "y"));
     free(big);
-    list_cache_destroy(lists);
+    seen_table_destroy(lists);
 }
 END_TEST
 
