@@ -540,6 +540,11 @@ long gateway_answering(const struct gateway *gateway)
     return atomic_load(&gateway->in_flight) - atomic_load(&gateway->listening);
 }
 
+long gateway_parting(const struct gateway *gateway)
+{
+    return atomic_load(&gateway->parting);
+}
+
 int64_t gateway_relayed_ms(const struct gateway *gateway)
 {
     return gateway->replicas ? atomic_load(&gateway->replicas->relayed_ms) : 0;

@@ -152,15 +152,16 @@ static void on_reloaded(void *context, const char *error)
 
 /* ---- shutting down ---- */
 
-/* No request is under way, or about to be. A request may still be read, or a replica not know that
- * this one ends. */
+/* No request is under way, or about to be. A request may still be read, a replica not know that
+ * this one ends, or a session of a server be about to end. */
 static bool is_idle(struct server *server, long in_flight)
 {
     int64_t now_ms = clock_monotonic_ms();
     if (in_flight > 0)
         server->busy_ms = now_ms;
     return in_flight == 0 && now_ms - gateway_relayed_ms(server->gateway) >= LATE_REQUESTS_MS &&
-           (workers_are_drained(server->workers) || now_ms - server->busy_ms >= LATE_REQUESTS_MS);
+           ((workers_are_drained(server->workers) && gateway_parting(server->gateway) == 0) ||
+            now_ms - server->busy_ms >= LATE_REQUESTS_MS);
 }
 
 static void on_drain_look(void *context)

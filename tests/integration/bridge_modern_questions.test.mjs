@@ -167,3 +167,15 @@ test('a round that lands on another worker goes on with the same call', async (t
   }
   assert.equal(upstream.calls.length, 4);
 });
+
+for (const [name, answerOf] of [['late', (reply) => setTimeout(() => reply.http(202), 100)], ['never', () => {}]]) {
+  test(`a shutdown gives up the call that is open, and ends its session, also when the server answers ${name}`, async (t) => {
+    const { modern, upstream, gateway } = await stage(t, { upstream: { handlers: { 'tools/call': asks(elicit('q1')) } }, env: { THOUGHTGATE_DRAIN_TIMEOUT_SECS: '600', THOUGHTGATE_SHUTDOWN_TIMEOUT_SECS: '900' } });
+    await modern({ capabilities: FORMS }).result('tools/call', call);
+    const [{ headers }] = upstream.calls;
+    upstream.onHttp = ({ rpc }, reply) => rpc?.method === 'notifications/cancelled' && (answerOf(reply), true);
+    await gateway.stop();
+    const said = upstream.requests.filter((r) => r.headers['mcp-session-id'] === headers['mcp-session-id']).map((r) => r.rpc?.method ?? r.method);
+    assert.deepEqual(said.slice(said.indexOf('notifications/cancelled')), name === 'late' ? ['notifications/cancelled', 'DELETE'] : ['notifications/cancelled']);
+  });
+}

@@ -67,6 +67,9 @@ long gateway_in_flight(const struct gateway *gateway);
 /* Those of them that are not streams which only listen: GET and subscriptions/listen. Any thread.
  */
 long gateway_answering(const struct gateway *gateway);
+/* Last words to servers that have not been answered yet, ends of sessions among them. Any thread.
+ */
+long gateway_parting(const struct gateway *gateway);
 /* When another replica last relayed a request to this one; monotonic, 0: none has. Any thread. */
 int64_t gateway_relayed_ms(const struct gateway *gateway);
 /* The requests of agents since the start. Any thread. */

@@ -82,6 +82,7 @@ struct gateway {
     _Atomic(int64_t) reloaded_ms; /* monotonic, when the configuration was changed last; 0: never */
     atomic_bool shutting_down;
     atomic_long in_flight, listening; /* of these: streams that answer nothing */
+    atomic_long parting;              /* messages to servers whose reply nobody waits for */
     atomic_uint_fast64_t arrived;
 };
 #define GATEWAY_MAGIC 0x47574702

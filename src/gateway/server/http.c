@@ -69,6 +69,7 @@ struct exchange {
     size_t most_bytes;
     struct span *span; /* NULL: it belongs to no trace */
     bool is_stream, is_encoded;
+    bool is_parting;                /* counted in gateway.parting */
     struct reply_event_check reply; /* of a JSON body its `message` only */
     struct sse_splitter splitter;
     struct buffer received; /* bytes: of an event that is not whole; messages: of the reply */
@@ -130,6 +131,8 @@ void exchange_abandon(struct exchange *exchange)
     buffer_finish(&exchange->glimpse);
     if (exchange->span)
         server_span_give_up(exchange->span);
+    if (exchange->is_parting)
+        atomic_fetch_sub(&exchange->worker->gateway->parting, 1);
     MAGIC_CLEAR(exchange);
     free(exchange);
 }
@@ -840,6 +843,9 @@ struct exchange *exchange_send(struct gateway_worker *worker, const struct sendi
         exchange->authorization = sending->authorization;
         exchange->is_elsewhere = sending->url != NULL;
     } else {
+        exchange->is_parting = sending->is_parting;
+        if (exchange->is_parting)
+            atomic_fetch_add(&worker->gateway->parting, 1);
         exchange_begin_reading(exchange, sending);
         http_complete_headers(exchange, sending);
         headers = &exchange->reading->request_headers;
@@ -997,6 +1003,7 @@ static void send_bounded(struct gateway_worker *worker, const struct sending *se
     struct sending bounded = *sending;
     bounded.total_ms = 10000;
     bounded.most_bytes = 65536;
+    bounded.is_parting = true;
     exchange_send(worker, &bounded, events ? events : &nobody, context);
 }
 

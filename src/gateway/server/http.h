@@ -44,6 +44,7 @@ struct sending {
     /* Bytes: a token that is forgotten where the server refuses it. It lives as long as `id`. */
     struct str authorization;
     size_t own_bytes; /* of exchange_own() */
+    bool is_parting;  /* messages: nobody waits for the reply; a shutdown does, for a moment */
 };
 
 /* The response has begun. Lives until the event returns. */

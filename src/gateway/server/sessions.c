@@ -154,6 +154,7 @@ void opened_session_leave(struct opened_session *session, struct str body, struc
     sending.silence_ms = 0;
     sending.total_ms = LAST_WORD_MS;
     sending.most_bytes = LAST_WORD_BYTES;
+    sending.is_parting = true;
     session->exchange = exchange_send(session->worker, &sending, &events, session);
 }
 
