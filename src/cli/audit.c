@@ -933,37 +933,31 @@ static int run_with(const struct subcommand *self, struct arguments *arguments)
     return code;
 }
 
-static int audit_run_subcommand(const struct subcommand *self, int argc, char **argv)
+static int audit_run_subcommand(const void *row, int argc, char **argv)
 {
+    const struct subcommand *self = row;
     struct arguments arguments = {.since_ms = INT64_MIN};
     enum {
         LIMIT = 1U << WITH_LIMIT,
         FORMAT = 1U << WITH_FORMAT,
         ANCHOR = 1U << WITH_ANCHOR,
         JSON = 1U << WITH_JSON,
-        EACH = ~0U,
     };
-    const struct shared_option options[] = {
-        {{"config", "FILE", "the configuration that names the store", &arguments.place.config,
-          NULL},
-         EACH},
-        {{"store", "FILE", "the store itself, or a copy: a file, a URL, or {env: NAME}",
-          &arguments.place.store, NULL},
-         EACH},
-        {{"since", "TIME", "leave out older rows: a time, or an age as 7d", &arguments.since, NULL},
-         LIMIT | FORMAT | JSON},
-        {{"json", NULL, "print JSON", NULL, &arguments.json}, LIMIT | JSON},
-        {{"limit", "N", "how many (50)", &arguments.limit, NULL}, LIMIT},
-        {{"format", "NAME", "jsonl (default), csv or cef", &arguments.format, NULL}, FORMAT},
-        {{"anchor", "FILE", "anchors that were kept elsewhere, as logged", &arguments.anchor, NULL},
-         ANCHOR},
-        {{"key", "FILE", "the key of their signatures, in PEM", &arguments.key, NULL}, ANCHOR},
-        {{"unsigned", NULL, "take anchors whose signatures cannot be checked", NULL,
-          &arguments.is_unsigned},
-         ANCHOR},
+    const struct option options[] = {
+        {"config", "FILE", "the configuration that names the store", &arguments.place.config},
+        {"store", "FILE", "the store itself, or a copy: a file, a URL, or {env: NAME}",
+         &arguments.place.store},
+        {"since", "TIME", "leave out older rows: a time, or an age as 7d", &arguments.since,
+         .of = LIMIT | FORMAT | JSON},
+        {"json", NULL, "print JSON", .flag = &arguments.json, .of = LIMIT | JSON},
+        {"limit", "N", "how many (50)", &arguments.limit, .of = LIMIT},
+        {"format", "NAME", "jsonl (default), csv or cef", &arguments.format, .of = FORMAT},
+        {"anchor", "FILE", "anchors that were kept elsewhere, as logged", &arguments.anchor,
+         .of = ANCHOR},
+        {"key", "FILE", "the key of their signatures, in PEM", &arguments.key, .of = ANCHOR},
+        {"unsigned", NULL, "take anchors whose signatures cannot be checked",
+         .flag = &arguments.is_unsigned, .of = ANCHOR},
     };
-    enum { OPTION_COUNT = sizeof options / sizeof *options };
-    struct option own[OPTION_COUNT];
     OWNED char *usage = memory_format("taskgate audit %s %s%s[OPTIONS]", self->text.name,
                                       self->text.operands, *self->text.operands ? " " : "");
     OWNED char *synopsis =
@@ -971,8 +965,8 @@ static int audit_run_subcommand(const struct subcommand *self, int argc, char **
     const struct command command = {
         .usage = usage,
         .synopsis = synopsis,
-        .options = own,
-        .option_count = options_choose(options, OPTION_COUNT, 1U << self->with, own),
+        COMMAND_OPTIONS(options),
+        .self = 1U << self->with,
         .insecure = &admin_client_is_insecure,
         .operands_min = self->with == WITH_ID,
         .operands_max = self->with == WITH_ID || self->with == WITH_ANCHOR,
@@ -990,8 +984,7 @@ int cli_audit(int argc, char **argv)
         .foot = "\nReads a running gateway when TASKGATE_TOKEN is set, else the store that the\n"
                 "configuration names. Each has --config, --store and its own --help.\n",
         SUBCOMMAND_ROWS(subcommands),
+        .run = audit_run_subcommand,
     };
-    int code;
-    const struct subcommand *chosen = subcommands_choose(&set, argc, argv, &code);
-    return chosen ? audit_run_subcommand(chosen, argc - 1, argv + 1) : code;
+    return subcommands_run(&set, argc, argv);
 }

@@ -90,12 +90,11 @@ int cli_call(int argc, char **argv)
 {
     struct arguments arguments = {0};
     const struct option options[] = {
-        {"source", "ID", "the source of the tool, if there are several", &arguments.source, NULL},
+        {"source", "ID", "the source of the tool, if there are several", &arguments.source},
         {"ttl", "DURATION", "how long the task may wait for a decision, such as 10m",
-         &arguments.ttl, NULL},
-        {"wait", "DURATION", "wait at most so long for the result, and print it", &arguments.wait,
-         NULL},
-        {"json", NULL, "print JSON", NULL, &arguments.json},
+         &arguments.ttl},
+        {"wait", "DURATION", "wait at most so long for the result, and print it", &arguments.wait},
+        {"json", NULL, "print JSON", .flag = &arguments.json},
     };
     const struct command command = {
         .usage = "taskgate call TOOL [JSON] [--source ID] [--ttl DURATION]\n"

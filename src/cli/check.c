@@ -189,9 +189,9 @@ int cli_check(int argc, char **argv)
     bool json = false, strict = false;
     size_t warnings;
     const struct option options[] = {
-        {"config", "FILE", "the configuration; by default one of the usual places", &path, NULL},
-        {"json", NULL, "print the rules as JSON", NULL, &json},
-        {"strict", NULL, "count warnings as errors", NULL, &strict},
+        {"config", "FILE", "the configuration; by default one of the usual places", &path},
+        {"json", NULL, "print the rules as JSON", .flag = &json},
+        {"strict", NULL, "count warnings as errors", .flag = &strict},
     };
     const struct command command = {
         .usage = "taskgate check [--config FILE] [--strict] [--json]",

@@ -488,15 +488,15 @@ int cli_explain(int argc, char **argv)
     struct consultation_options call = {0};
     bool json = false;
     const struct option options[] = {
-        {"args", "JSON", "the arguments of a call, for Cedar policies", &call.arguments, NULL},
+        {"args", "JSON", "the arguments of a call, for Cedar policies", &call.arguments},
         {"principal", "WHO", "the caller: an owner, or {\"subject\", \"groups\", …}",
-         &call.principal, NULL},
-        {"at", "TIME", "the time of the call; by default now", &call.at, NULL},
+         &call.principal},
+        {"at", "TIME", "the time of the call; by default now", &call.at},
         {"annotations", "JSON", "the server's hints, such as {\"readOnlyHint\": true}",
-         &call.annotations, NULL},
-        {"source", "ID", "the source of the tool, if there are several", &source, NULL},
-        {"config", "FILE", "the configuration; by default one of the usual places", &path, NULL},
-        {"json", NULL, "print JSON", NULL, &json},
+         &call.annotations},
+        {"source", "ID", "the source of the tool, if there are several", &source},
+        {"config", "FILE", "the configuration; by default one of the usual places", &path},
+        {"json", NULL, "print JSON", .flag = &json},
     };
     const struct command command = {
         .usage = "taskgate explain TOOL [--args JSON] [--principal WHO] [--at TIME]\n"

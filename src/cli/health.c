@@ -52,8 +52,8 @@ int cli_health(int argc, char **argv)
     bool ready = false;
     const char *path = NULL, *given = NULL;
     const struct option options[] = {
-        {"ready", NULL, "ask whether it is ready for calls, not only alive", NULL, &ready},
-        {"config", "FILE", "the configuration; by default one of the usual places", &path, NULL},
+        {"ready", NULL, "ask whether it is ready for calls, not only alive", .flag = &ready},
+        {"config", "FILE", "the configuration; by default one of the usual places", &path},
     };
     const struct command command = {
         .usage = "taskgate health [--ready] [URL] [--config FILE]",
@@ -101,7 +101,7 @@ int cli_page(int argc, char **argv)
 {
     const char *path = NULL;
     const struct option options[] = {
-        {"config", "FILE", "the configuration; by default one of the usual places", &path, NULL},
+        {"config", "FILE", "the configuration; by default one of the usual places", &path},
     };
     const struct command command = {
         .usage = "taskgate page [--config FILE]",

@@ -771,8 +771,8 @@ int cli_login(int argc, char **argv)
     const char *config = NULL;
     bool device = false;
     const struct option options[] = {
-        {"device", NULL, "sign in elsewhere, with a code that is printed", NULL, &device},
-        {"config", "FILE", "the gateway's configuration, when it is here", &config, NULL},
+        {"device", NULL, "sign in elsewhere, with a code that is printed", .flag = &device},
+        {"config", "FILE", "the gateway's configuration, when it is here", &config},
     };
     const struct command command = {
         .usage = "taskgate login [--device] [--config FILE]",

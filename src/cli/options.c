@@ -34,28 +34,17 @@ void options_write_word(const char *name, const char *value, const char *help)
     printf("%s|%s|%s\n", name ? name : "", value ? value : "", help ? help : "");
 }
 
-size_t options_choose(const struct shared_option *rows, size_t count, unsigned self,
-                      struct option *own)
-{
-    size_t chosen = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].of & self)
-            own[chosen++] = rows[i].option;
-    }
-    return chosen;
-}
-
 /* The command's next option: of the table, and --insecure behind them. `*i` begins as 0. */
 static bool options_next(const struct command *command, size_t *i, struct option *option)
 {
-    bool is_of_table = *i < command->option_count;
-    if (is_of_table)
-        *option = command->options[*i];
-    else
-        *option =
-            (struct option){"insecure", NULL, "send the token over plain http to another machine",
-                            NULL, command->insecure};
-    return (*i)++ < command->option_count || (command->insecure && *i == command->option_count + 1);
+    while (*i < command->option_count) {
+        *option = command->options[(*i)++];
+        if (option->of == 0 || (option->of & command->self) != 0)
+            return true;
+    }
+    *option = (struct option){"insecure", NULL, "send the token over plain http to another machine",
+                              .flag = command->insecure};
+    return command->insecure && (*i)++ == command->option_count;
 }
 
 static void write_words(const struct command *command)

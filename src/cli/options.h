@@ -20,6 +20,7 @@ struct option {
     const char *help;
     const char **value; /* the destination of the value; for a flag NULL */
     bool *flag;
+    unsigned of; /* bits of the commands that have it, of those that share the table; 0: all */
 };
 
 struct command {
@@ -27,6 +28,7 @@ struct command {
     const char *synopsis; /* one paragraph for --help */
     const struct option *options;
     size_t option_count;
+    unsigned self; /* its bit among those that share the table */
     size_t operands_min, operands_max;
     bool *insecure;           /* flag of --insecure, which the table has not; NULL: there is none */
     const char *operand_name; /* "TOOL": the missing operand for a message */
@@ -40,15 +42,6 @@ enum options_outcome {
     OPTIONS_HELPED, /* --help or --version was asked for and is written to stdout: exit 0 */
     OPTIONS_WRONG,  /* said on stderr: exit 2 */
 };
-
-/* A row of a table that several commands have. */
-struct shared_option {
-    struct option option;
-    unsigned of; /* bits of the commands that have it */
-};
-/* Takes the rows with the bit `self`, into room for all. Returns how many. */
-size_t options_choose(const struct shared_option *rows, size_t count, unsigned self,
-                      struct option *own);
 
 /* Options and operands may stand in any order; "--" ends the options. `operands` has room for
  * operands_max. */

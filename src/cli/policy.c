@@ -81,10 +81,9 @@ static int cli_policy_authorize(int argc, char **argv)
 {
     const char *policies = NULL, *entities = NULL, *requests = NULL;
     const struct option options[] = {
-        {"policies", "FILE", "Cedar policies", &policies, NULL},
-        {"entities", "FILE", "entities, in Cedar's JSON form", &entities, NULL},
-        {"requests", "FILE", "requests: a JSON array, or an object with \"requests\"", &requests,
-         NULL},
+        {"policies", "FILE", "Cedar policies", &policies},
+        {"entities", "FILE", "entities, in Cedar's JSON form", &entities},
+        {"requests", "FILE", "requests: a JSON array, or an object with \"requests\"", &requests},
     };
     const struct command command = {
         .usage = "taskgate policy authorize --policies FILE --entities FILE --requests FILE",
@@ -132,7 +131,7 @@ static int cli_policy_parse(int argc, char **argv)
     const char *path = NULL;
     bool prints = false;
     const struct option options[] = {
-        {"print", NULL, "write them to stdout in one layout; comments are lost", NULL, &prints},
+        {"print", NULL, "write them to stdout in one layout; comments are lost", .flag = &prints},
     };
     const struct command command = {
         .usage = "taskgate policy parse [--print] FILE",

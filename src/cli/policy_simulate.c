@@ -695,16 +695,14 @@ int cli_policy_simulate(int argc, char **argv)
     struct choice choice = {0};
     int64_t since_ms = 0;
     const struct option options[] = {
-        {"log", "FILE", "the gateway's log; - is standard input", &choice.log, NULL},
+        {"log", "FILE", "the gateway's log; - is standard input", &choice.log},
         {"store", "FILE", "the calls that became tasks: a file, a URL, or {env: NAME}",
-         &choice.store, NULL},
-        {"config", "FILE", "the changed one; by default one of the usual places", &choice.config,
-         NULL},
-        {"since", "TIME", "leave out older calls: a time, or an age such as 7d", &choice.since,
-         NULL},
-        {"json", NULL, "print JSON", NULL, &choice.json},
-        {"fail-on-change", NULL, "exit with 1 if any call would be treated differently", NULL,
-         &choice.fail_on_change},
+         &choice.store},
+        {"config", "FILE", "the changed one; by default one of the usual places", &choice.config},
+        {"since", "TIME", "leave out older calls: a time, or an age such as 7d", &choice.since},
+        {"json", NULL, "print JSON", .flag = &choice.json},
+        {"fail-on-change", NULL, "exit with 1 if any call would be treated differently",
+         .flag = &choice.fail_on_change},
     };
     const struct command command = {
         .usage = "taskgate policy simulate [--log FILE | --store FILE] [--config FILE]\n"

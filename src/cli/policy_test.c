@@ -1371,8 +1371,8 @@ int cli_policy_test(int argc, char **argv)
     const char *path = NULL;
     bool json = false, strict = false;
     const struct option options[] = {
-        {"json", NULL, "print JSON", NULL, &json},
-        {"strict", NULL, "fail also if no case reaches a rule or policy", NULL, &strict},
+        {"json", NULL, "print JSON", .flag = &json},
+        {"strict", NULL, "fail also if no case reaches a rule or policy", .flag = &strict},
     };
     const struct command command = {
         .usage = "taskgate policy test DIR [--strict] [--json]",

@@ -56,55 +56,129 @@ static bool is_text(struct str record, const char *member)
 
 /* ---- the same steps of all of them ---- */
 
-struct list_command {
-    const char *usage, *synopsis, *path;
-    listing_append append;
-    bool has_plain_cursors; /* of small letters and digits, which is checked here */
+/* The options of all commands, once read. */
+struct arguments {
+    const char *operand;
+    const char *source, *kind, *state, *duration, *reason, *scope, *cursor;
+    bool all, json;
 };
 
-static int records_run_list(const struct list_command *list, int argc, char **argv)
+struct record_command {
+    struct subcommand_text text;
+    unsigned self; /* its bit among the options' */
+    const char *usage, *synopsis;
+    const char *operand_name; /* NULL: it has none */
+    const char *path;
+    listing_append append; /* of the answer */
+    int (*run)(struct admin_client *client, const struct record_command *self,
+               const struct arguments *arguments);
+};
+
+enum {
+    WHOAMI = 1U << 0,
+    GRANTS = 1U << 1,
+    REVOKE = 1U << 2,
+    BLOCK = 1U << 3,
+    BLOCKS = 1U << 4,
+    LIFT = 1U << 5,
+    DEFINITIONS = 1U << 6,
+    DEFINITION = 1U << 7,
+};
+
+/* Returns an exit code: CLI_DONE when the arguments are good. */
+static int records_check(const struct record_command *self, const struct arguments *arguments)
 {
-    bool json = false, all = false;
-    const char *cursor = NULL;
-    const struct option options[] = {
-        {"all", NULL, "those that have ended, too", NULL, &all},
-        {"cursor", "CURSOR", "continue the last list", &cursor, NULL},
-        {"json", NULL, "print JSON", NULL, &json},
-    };
-    const struct command command = {
-        .usage = list->usage,
-        .synopsis = list->synopsis,
-        COMMAND_OPTIONS(options),
-        .insecure = &admin_client_is_insecure,
-    };
-    enum options_outcome outcome = options_read(&command, argc, argv, NULL);
-    if (outcome != OPTIONS_READ)
-        return options_exit_code(outcome);
-    for (const char *c = list->has_plain_cursors ? cursor : NULL; c && *c; c++) {
+    /* It is of small letters and digits. */
+    for (const char *c = self->self == GRANTS ? arguments->cursor : NULL; c && *c; c++) {
         if (!((*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9')))
             return options_complain("--cursor wants what a list has ended with");
     }
-    OWNED_ADMIN_CLIENT(client);
-    if (!client)
-        return CLI_USAGE;
-    OWNED char *place = cursor ? admin_client_encode(client, cursor) : NULL;
-    OWNED char *path = memory_format("%s?limit=100%s%s%s", list->path, all ? "" : "&state=active",
-                                     place ? "&cursor=" : "", place ? place : "");
-    const struct admin_request request = {.method = "GET", .path = path};
-    return listing_ask(client, &request, json, list->append);
+    if (self->self == REVOKE && !*arguments->operand)
+        return options_complain("the grant's ID is empty");
+    if (self->self == BLOCK && (!arguments->duration || !arguments->reason))
+        return options_complain("a block needs --for and --reason");
+    return CLI_DONE;
 }
 
-/* POST `collection`/`id`/`verb`. */
-static int records_end(const char *collection, const char *id, const char *verb, struct str body,
-                       bool json, listing_append append)
+static int records_run(const void *row, int argc, char **argv)
 {
-    OWNED_ADMIN_CLIENT(client);
-    if (!client)
+    const struct record_command *self = row;
+    struct arguments arguments = {NULL};
+    const struct option options[] = {
+        {"source", "ID", "of this source alone", &arguments.source, .of = DEFINITIONS | DEFINITION},
+        {"kind", "KIND", "tool, prompt or skill", &arguments.kind, .of = DEFINITIONS | DEFINITION},
+        {"state", "STATE", "changed or flagged", &arguments.state, .of = DEFINITIONS},
+        {"for", "DURATION", "from 1m to 30d", &arguments.duration, .of = BLOCK},
+        {"reason", "TEXT", "the agent gets it", &arguments.reason, .of = BLOCK},
+        {"reason", "TEXT", "stored with the grant", &arguments.reason, .of = REVOKE},
+        {"scope", "SCOPE", "owner (the default), client or source", &arguments.scope, .of = BLOCK},
+        {"all", NULL, "those that have ended, too", .flag = &arguments.all, .of = GRANTS | BLOCKS},
+        {"cursor", "CURSOR", "continue the last list", &arguments.cursor,
+         .of = GRANTS | BLOCKS | DEFINITIONS},
+        {"json", NULL, "print JSON", .flag = &arguments.json},
+    };
+    const struct command command = {
+        .usage = self->usage,
+        .synopsis = self->synopsis,
+        COMMAND_OPTIONS(options),
+        .self = self->self,
+        .insecure = &admin_client_is_insecure,
+        .operands_min = self->operand_name != NULL,
+        .operands_max = self->operand_name != NULL,
+        .operand_name = self->operand_name,
+    };
+    enum options_outcome outcome = options_read(&command, argc, argv, &arguments.operand);
+    if (outcome != OPTIONS_READ)
+        return options_exit_code(outcome);
+    if (records_check(self, &arguments) != CLI_DONE)
         return CLI_USAGE;
-    OWNED char *encoded = admin_client_encode(client, id);
-    OWNED char *path = memory_format("%s/%s/%s", collection, encoded, verb);
-    const struct admin_request request = {.method = "POST", .path = path, .body = body};
-    return listing_ask(client, &request, json, append);
+    OWNED_ADMIN_CLIENT(client);
+    return client ? self->run(client, self, &arguments) : CLI_USAGE;
+}
+
+static void records_add_parameter(struct buffer *path, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    OWNED char *encoded = admin_client_encode(NULL, value);
+    buffer_append_format(path, "&%s=%s", key, encoded);
+}
+
+/* GET `path`. */
+static int records_run_get(struct admin_client *client, const struct record_command *self,
+                           const struct arguments *arguments)
+{
+    const struct admin_request request = {.method = "GET", .path = self->path};
+    return listing_ask(client, &request, arguments->json, self->append);
+}
+
+/* A page of grants or blocks. */
+static int records_run_list(struct admin_client *client, const struct record_command *self,
+                            const struct arguments *arguments)
+{
+    OWNED_BUFFER(path);
+    buffer_append_format(&path, "%s?limit=100", self->path);
+    records_add_parameter(&path, "state", arguments->all ? NULL : "active");
+    records_add_parameter(&path, "cursor", arguments->cursor);
+    buffer_append_char(&path, '\0');
+    const struct admin_request request = {.method = "GET", .path = path.bytes};
+    return listing_ask(client, &request, arguments->json, self->append);
+}
+
+/* POST `path`/ID/NAME, for one that ends. */
+static int records_run_end(struct admin_client *client, const struct record_command *self,
+                           const struct arguments *arguments)
+{
+    OWNED char *encoded = admin_client_encode(NULL, arguments->operand);
+    OWNED char *path = memory_format("%s/%s/%s", self->path, encoded, self->text.name);
+    OWNED_BUFFER(body);
+    buffer_append_char(&body, '{');
+    if (arguments->reason)
+        json_add_text(&body, "reason", arguments->reason);
+    buffer_append_char(&body, '}');
+    const struct admin_request request = {
+        .method = "POST", .path = path, .body = buffer_str(&body)};
+    return listing_ask(client, &request, arguments->json, self->append);
 }
 
 /* ---- whoami ---- */
@@ -140,20 +214,15 @@ static void whoami_append(struct buffer *out, struct str who)
 
 int cli_whoami(int argc, char **argv)
 {
-    bool json = false;
-    const struct option options[] = {{"json", NULL, "print JSON", NULL, &json}};
-    const struct command command = {
+    static const struct record_command whoami = {
+        .self = WHOAMI,
         .usage = "taskgate whoami [--json]",
         .synopsis = "Shows your name and rights at a running gateway.",
-        COMMAND_OPTIONS(options),
-        .insecure = &admin_client_is_insecure,
+        .path = "/api/v1/whoami",
+        .append = whoami_append,
+        .run = records_run_get,
     };
-    enum options_outcome outcome = options_read(&command, argc, argv, NULL);
-    if (outcome != OPTIONS_READ)
-        return options_exit_code(outcome);
-    const struct admin_request request = {.method = "GET", .path = "/api/v1/whoami"};
-    OWNED_ADMIN_CLIENT(client);
-    return client ? listing_ask(client, &request, json, whoami_append) : CLI_USAGE;
+    return records_run(&whoami, argc, argv);
 }
 
 /* ---- grants ---- */
@@ -190,51 +259,25 @@ static void grants_append_list(struct buffer *out, struct str list)
     listing_append_page(out, list, "grants", grants_append_grant);
 }
 
-static int grants_run_list(int argc, char **argv)
-{
-    static const struct list_command list = {
-        "taskgate grants list [--all] [--cursor CURSOR] [--json]",
-        "Lists grants: calls that run again without a question.", "/api/v1/grants",
-        grants_append_list, true};
-    return records_run_list(&list, argc, argv);
-}
-
-static int grants_run_revoke(int argc, char **argv)
-{
-    bool json = false;
-    const char *reason = NULL, *id = NULL;
-    const struct option options[] = {
-        {"reason", "TEXT", "stored with the grant", &reason, NULL},
-        {"json", NULL, "print JSON", NULL, &json},
-    };
-    const struct command command = {
-        .usage = "taskgate grants revoke ID [--reason TEXT] [--json]",
-        .synopsis = "Ends a grant at once.",
-        COMMAND_OPTIONS(options),
-        .insecure = &admin_client_is_insecure,
-        .operands_min = 1,
-        .operands_max = 1,
-        .operand_name = "ID",
-    };
-    enum options_outcome outcome = options_read(&command, argc, argv, &id);
-    if (outcome != OPTIONS_READ)
-        return options_exit_code(outcome);
-    if (!*id)
-        return options_complain("the grant's ID is empty");
-    OWNED_BUFFER(body);
-    buffer_append_char(&body, '{');
-    if (reason)
-        json_add_text(&body, "reason", reason);
-    buffer_append_char(&body, '}');
-    return records_end("/api/v1/grants", id, "revoke", buffer_str(&body), json,
-                       grants_append_grant);
-}
-
 int cli_grants(int argc, char **argv)
 {
-    static const struct subcommand_main subcommands[] = {
-        {{"list", "[--all]", "list grants in force"}, grants_run_list},
-        {{"revoke", "ID [--reason TEXT]", "end one at once"}, grants_run_revoke},
+    static const struct record_command subcommands[] = {
+        {{"list", "[--all]", "list grants in force"},
+         GRANTS,
+         "taskgate grants list [--all] [--cursor CURSOR] [--json]",
+         "Lists grants: calls that run again without a question.",
+         NULL,
+         "/api/v1/grants",
+         grants_append_list,
+         records_run_list},
+        {{"revoke", "ID [--reason TEXT]", "end one at once"},
+         REVOKE,
+         "taskgate grants revoke ID [--reason TEXT] [--json]",
+         "Ends a grant at once.",
+         "ID",
+         "/api/v1/grants",
+         grants_append_grant,
+         records_run_end},
     };
     static const struct subcommands set = {
         .command = "grants",
@@ -244,6 +287,7 @@ int cli_grants(int argc, char **argv)
             "approval gives them: taskgate tasks approve ID --grant-for 1h --grant-calls 20\n\n",
         .foot = "\nEach has --json. The variables are those of taskgate tasks.\n",
         SUBCOMMAND_ROWS(subcommands),
+        .run = records_run,
     };
     return subcommands_run(&set, argc, argv);
 }
@@ -282,93 +326,60 @@ static void blocks_append_list(struct buffer *out, struct str list)
     listing_append_page(out, list, "blocks", blocks_append_block);
 }
 
-struct wish {
-    const char *task, *scope, *duration, *reason;
-    bool json;
-};
-
-static int block_make(struct admin_client *client, const struct wish *wish)
+static int block_make(struct admin_client *client, const struct record_command *self,
+                      const struct arguments *arguments)
 {
     OWNED_BUFFER(body);
-    char *task = NULL;
-    int code = tasks_find(client, wish->task, &task);
+    OWNED char *task = NULL;
+    int code = tasks_find(client, arguments->operand, &task);
     if (code != CLI_DONE)
         return code;
     buffer_append_char(&body, '{');
     json_add_text(&body, "task", task);
-    json_add_text(&body, "for", wish->duration);
-    json_add_text(&body, "reason", wish->reason);
-    if (wish->scope)
-        json_add_text(&body, "scope", wish->scope);
+    json_add_text(&body, "for", arguments->duration);
+    json_add_text(&body, "reason", arguments->reason);
+    if (arguments->scope)
+        json_add_text(&body, "scope", arguments->scope);
     buffer_append_char(&body, '}');
-    free(task);
     const struct admin_request request = {
-        .method = "POST", .path = "/api/v1/blocks", .body = buffer_str(&body)};
-    return listing_ask(client, &request, wish->json, blocks_append_block);
+        .method = "POST", .path = self->path, .body = buffer_str(&body)};
+    return listing_ask(client, &request, arguments->json, self->append);
 }
 
 int cli_block(int argc, char **argv)
 {
-    struct wish wish = {NULL};
-    const struct option options[] = {
-        {"for", "DURATION", "from 1m to 30d", &wish.duration, NULL},
-        {"reason", "TEXT", "the agent gets it", &wish.reason, NULL},
-        {"scope", "SCOPE", "owner (the default), client or source", &wish.scope, NULL},
-        {"json", NULL, "print JSON", NULL, &wish.json},
-    };
-    const struct command command = {
+    static const struct record_command block = {
+        .self = BLOCK,
         .usage = "taskgate block TASK --for DURATION --reason TEXT [--scope SCOPE] [--json]",
         .synopsis = "Stops the caller of a task for a while: its calls are refused, and what waits "
                     "is rejected.",
-        COMMAND_OPTIONS(options),
-        .insecure = &admin_client_is_insecure,
-        .operands_min = 1,
-        .operands_max = 1,
         .operand_name = "TASK",
+        .path = "/api/v1/blocks",
+        .append = blocks_append_block,
+        .run = block_make,
     };
-    enum options_outcome outcome = options_read(&command, argc, argv, &wish.task);
-    if (outcome != OPTIONS_READ)
-        return options_exit_code(outcome);
-    if (!wish.duration || !wish.reason)
-        return options_complain("a block needs --for and --reason");
-    OWNED_ADMIN_CLIENT(client);
-    return client ? block_make(client, &wish) : CLI_USAGE;
-}
-
-static int blocks_run_list(int argc, char **argv)
-{
-    static const struct list_command list = {
-        "taskgate blocks list [--all] [--cursor CURSOR] [--json]",
-        "Lists blocks: callers whose calls are refused.", "/api/v1/blocks", blocks_append_list,
-        false};
-    return records_run_list(&list, argc, argv);
-}
-
-static int blocks_run_lift(int argc, char **argv)
-{
-    bool json = false;
-    const char *id = NULL;
-    const struct option options[] = {{"json", NULL, "print JSON", NULL, &json}};
-    const struct command command = {
-        .usage = "taskgate blocks lift ID [--json]",
-        .synopsis = "Ends a block at once.",
-        COMMAND_OPTIONS(options),
-        .insecure = &admin_client_is_insecure,
-        .operands_min = 1,
-        .operands_max = 1,
-        .operand_name = "ID",
-    };
-    enum options_outcome outcome = options_read(&command, argc, argv, &id);
-    if (outcome != OPTIONS_READ)
-        return options_exit_code(outcome);
-    return records_end("/api/v1/blocks", id, "lift", STR("{}"), json, blocks_append_block);
+    return records_run(&block, argc, argv);
 }
 
 int cli_blocks(int argc, char **argv)
 {
-    static const struct subcommand_main subcommands[] = {
-        {{"list", "[--all]", "list blocks in force"}, blocks_run_list},
-        {{"lift", "ID", "end one at once"}, blocks_run_lift},
+    static const struct record_command subcommands[] = {
+        {{"list", "[--all]", "list blocks in force"},
+         BLOCKS,
+         "taskgate blocks list [--all] [--cursor CURSOR] [--json]",
+         "Lists blocks: callers whose calls are refused.",
+         NULL,
+         "/api/v1/blocks",
+         blocks_append_list,
+         records_run_list},
+        {{"lift", "ID", "end one at once"},
+         LIFT,
+         "taskgate blocks lift ID [--json]",
+         "Ends a block at once.",
+         "ID",
+         "/api/v1/blocks",
+         blocks_append_block,
+         records_run_end},
     };
     static const struct subcommands set = {
         .command = "blocks",
@@ -377,17 +388,12 @@ int cli_blocks(int argc, char **argv)
                 "made by: taskgate block TASK --for 1h --reason TEXT\n\n",
         .foot = "\nEach has --json. The variables are those of taskgate tasks.\n",
         SUBCOMMAND_ROWS(subcommands),
+        .run = records_run,
     };
     return subcommands_run(&set, argc, argv);
 }
 
 /* ---- definitions ---- */
-
-/* The definitions that are asked for; NULL: any. */
-struct wanted {
-    const char *name, *source, *kind, *state, *cursor;
-    bool json;
-};
 
 static void definition_append_head(struct buffer *out, struct str definition)
 {
@@ -430,35 +436,28 @@ static void definitions_append_list(struct buffer *out, struct str list)
     listing_append_page(out, list, "definitions", definition_append_head);
 }
 
-static void definitions_add_parameter(struct admin_client *client, struct buffer *path,
-                                      const char *key, const char *value)
-{
-    if (!value)
-        return;
-    OWNED char *encoded = admin_client_encode(client, value);
-    buffer_append_format(path, "&%s=%s", key, encoded);
-}
-
-static int fetch(struct admin_client *client, const struct wanted *wanted, struct buffer *answer)
+/* Those of the options' source, kind and state; and of the operand, their name. */
+static int definitions_fetch(struct admin_client *client, const struct arguments *wanted,
+                             struct buffer *answer)
 {
     OWNED_BUFFER(path);
     buffer_append_text(&path, "/api/v1/definitions?limit=100");
-    definitions_add_parameter(client, &path, "source", wanted->source);
-    definitions_add_parameter(client, &path, "kind", wanted->kind);
-    definitions_add_parameter(client, &path, "name", wanted->name);
-    definitions_add_parameter(client, &path, "state", wanted->state);
-    definitions_add_parameter(client, &path, "cursor", wanted->cursor);
+    records_add_parameter(&path, "source", wanted->source);
+    records_add_parameter(&path, "kind", wanted->kind);
+    records_add_parameter(&path, "name", wanted->operand);
+    records_add_parameter(&path, "state", wanted->state);
+    records_add_parameter(&path, "cursor", wanted->cursor);
     buffer_append_char(&path, '\0');
     const struct admin_request request = {.method = "GET", .path = path.bytes};
     return admin_client_send(client, &request, answer);
 }
 
 /* The one definition of the name. */
-static int definitions_find(struct admin_client *client, const struct wanted *wanted,
+static int definitions_find(struct admin_client *client, const struct arguments *wanted,
                             struct buffer *answer, struct str *definition)
 {
     size_t position = 0;
-    int code = fetch(client, wanted, answer);
+    int code = definitions_fetch(client, wanted, answer);
     if (code != CLI_DONE)
         return code;
     struct str list = json_member(buffer_str(answer), "definitions");
@@ -470,105 +469,71 @@ static int definitions_find(struct admin_client *client, const struct wanted *wa
     return CLI_DONE;
 }
 
-static int accept_one(struct admin_client *client, struct str definition, bool json)
-{
-    static const char *const members[] = {"source", "kind", "name", "digest"};
-    OWNED_BUFFER(body);
-    buffer_append_char(&body, '{');
-    for (size_t i = 0; i < COUNT_OF(members); i++) {
-        json_add_value(&body, members[i], json_member(definition, members[i]));
-    }
-    buffer_append_char(&body, '}');
-    const struct admin_request request = {
-        .method = "POST", .path = "/api/v1/definitions/accept", .body = buffer_str(&body)};
-    return listing_ask(client, &request, json, definitions_append_definition);
-}
-
-static int with_one(const struct wanted *wanted, bool accepts)
+static int definitions_run_one(struct admin_client *client, const struct record_command *self,
+                               const struct arguments *arguments)
 {
     OWNED_BUFFER(answer);
     struct str definition = STR_EMPTY;
-    OWNED_ADMIN_CLIENT(client);
-    if (!client)
-        return CLI_USAGE;
-    int code = definitions_find(client, wanted, &answer, &definition);
-    if (code == CLI_DONE)
-        code = accepts ? accept_one(client, definition, wanted->json)
-                       : listing_print(definition, wanted->json, definitions_append_definition);
-    return code;
+    int code = definitions_find(client, arguments, &answer, &definition);
+    return code == CLI_DONE ? listing_print(definition, arguments->json, self->append) : code;
 }
 
-static int run_one(int argc, char **argv, bool accepts)
+static int definitions_run_accept(struct admin_client *client, const struct record_command *self,
+                                  const struct arguments *arguments)
 {
-    struct wanted wanted = {NULL};
-    const struct option options[] = {
-        {"source", "ID", "of this source alone", &wanted.source, NULL},
-        {"kind", "KIND", "tool, prompt or skill", &wanted.kind, NULL},
-        {"json", NULL, "print JSON", NULL, &wanted.json},
-    };
-    const struct command command = {
-        .usage = accepts ? "taskgate definitions accept NAME [--source ID] [--kind KIND] [--json]"
-                         : "taskgate definitions show NAME [--source ID] [--kind KIND] [--json]",
-        .synopsis = accepts ? "Accepts the definition that the server gives now."
-                            : "Shows a definition, and how it differs from the accepted one.",
-        COMMAND_OPTIONS(options),
-        .insecure = &admin_client_is_insecure,
-        .operands_min = 1,
-        .operands_max = 1,
-        .operand_name = "NAME",
-    };
-    enum options_outcome outcome = options_read(&command, argc, argv, &wanted.name);
-    if (outcome != OPTIONS_READ)
-        return options_exit_code(outcome);
-    return with_one(&wanted, accepts);
-}
-
-static int definitions_run_show(int argc, char **argv)
-{
-    return run_one(argc, argv, false);
-}
-
-static int definitions_run_accept(int argc, char **argv)
-{
-    return run_one(argc, argv, true);
-}
-
-static int definitions_run_list(int argc, char **argv)
-{
-    struct wanted wanted = {NULL};
+    static const char *const members[] = {"source", "kind", "name", "digest"};
     OWNED_BUFFER(answer);
-    const struct option options[] = {
-        {"source", "ID", "of this source alone", &wanted.source, NULL},
-        {"kind", "KIND", "tool, prompt or skill", &wanted.kind, NULL},
-        {"state", "STATE", "changed or flagged", &wanted.state, NULL},
-        {"cursor", "CURSOR", "continue the last list", &wanted.cursor, NULL},
-        {"json", NULL, "print JSON", NULL, &wanted.json},
-    };
-    const struct command command = {
-        .usage = "taskgate definitions list [--source ID] [--kind KIND] [--state STATE]\n"
-                 "                                 [--cursor CURSOR] [--json]",
-        .synopsis = "Lists what servers define: accepted, changed, flagged.",
-        COMMAND_OPTIONS(options),
-        .insecure = &admin_client_is_insecure,
-    };
-    enum options_outcome outcome = options_read(&command, argc, argv, NULL);
-    if (outcome != OPTIONS_READ)
-        return options_exit_code(outcome);
-    OWNED_ADMIN_CLIENT(client);
-    if (!client)
-        return CLI_USAGE;
-    int code = fetch(client, &wanted, &answer);
-    if (code == CLI_DONE)
-        code = listing_print(buffer_str(&answer), wanted.json, definitions_append_list);
-    return code;
+    OWNED_BUFFER(body);
+    struct str definition = STR_EMPTY;
+    int code = definitions_find(client, arguments, &answer, &definition);
+    if (code != CLI_DONE)
+        return code;
+    buffer_append_char(&body, '{');
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        json_add_value(&body, members[i], json_member(definition, members[i]));
+    buffer_append_char(&body, '}');
+    const struct admin_request request = {
+        .method = "POST", .path = self->path, .body = buffer_str(&body)};
+    return listing_ask(client, &request, arguments->json, self->append);
+}
+
+static int definitions_run_list(struct admin_client *client, const struct record_command *self,
+                                const struct arguments *arguments)
+{
+    OWNED_BUFFER(answer);
+    int code = definitions_fetch(client, arguments, &answer);
+    return code == CLI_DONE ? listing_print(buffer_str(&answer), arguments->json, self->append)
+                            : code;
 }
 
 int cli_definitions(int argc, char **argv)
 {
-    static const struct subcommand_main subcommands[] = {
-        {{"list", "[--state changed]", "list definitions"}, definitions_run_list},
-        {{"show", "NAME", "show one, and what has changed"}, definitions_run_show},
-        {{"accept", "NAME", "accept it as it is now"}, definitions_run_accept},
+    static const struct record_command subcommands[] = {
+        {{"list", "[--state changed]", "list definitions"},
+         DEFINITIONS,
+         "taskgate definitions list [--source ID] [--kind KIND] [--state STATE]\n"
+         "                                 [--cursor CURSOR] [--json]",
+         "Lists what servers define: accepted, changed, flagged.",
+         NULL,
+         NULL,
+         definitions_append_list,
+         definitions_run_list},
+        {{"show", "NAME", "show one, and what has changed"},
+         DEFINITION,
+         "taskgate definitions show NAME [--source ID] [--kind KIND] [--json]",
+         "Shows a definition, and how it differs from the accepted one.",
+         "NAME",
+         NULL,
+         definitions_append_definition,
+         definitions_run_one},
+        {{"accept", "NAME", "accept it as it is now"},
+         DEFINITION,
+         "taskgate definitions accept NAME [--source ID] [--kind KIND] [--json]",
+         "Accepts the definition that the server gives now.",
+         "NAME",
+         "/api/v1/definitions/accept",
+         definitions_append_definition,
+         definitions_run_accept},
     };
     static const struct subcommands set = {
         .command = "definitions",
@@ -577,6 +542,7 @@ int cli_definitions(int argc, char **argv)
                 "over the admin endpoint of a running gateway.\n\n",
         .foot = "\nEach has --json. The variables are those of taskgate tasks.\n",
         SUBCOMMAND_ROWS(subcommands),
+        .run = records_run,
     };
     return subcommands_run(&set, argc, argv);
 }

@@ -109,9 +109,8 @@ int cli_serve(int argc, char **argv)
 {
     const char *path = NULL, *upstream = NULL;
     const struct option options[] = {
-        {"config", "FILE", "the configuration; by default one of the usual places", &path, NULL},
-        {"upstream", "URL", "the MCP server to protect, in place of the configured one", &upstream,
-         NULL},
+        {"config", "FILE", "the configuration; by default one of the usual places", &path},
+        {"upstream", "URL", "the MCP server to protect, in place of the configured one", &upstream},
     };
     const struct command command = {
         .usage = "taskgate serve [--config FILE] [--upstream URL]",

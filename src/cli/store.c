@@ -70,9 +70,9 @@ static int run_migrate(int argc, char **argv)
     bool prints = false;
     const struct option options[] = {
         {"grant-to", "ROLE", "the role of PostgreSQL that the gateways use: give it its rights",
-         &grant_to, NULL},
-        {"print", NULL, "print the statements instead, and change nothing", NULL, &prints},
-        {"config", "FILE", "the configuration that names the store", &path, NULL},
+         &grant_to},
+        {"print", NULL, "print the statements instead, and change nothing", .flag = &prints},
+        {"config", "FILE", "the configuration that names the store", &path},
     };
     const struct command command = {
         .usage = "taskgate store migrate [--grant-to ROLE] [--print] [--config FILE]",
@@ -99,7 +99,7 @@ static int run_accept_timeline(int argc, char **argv)
     const char *path = NULL;
     bool was_held = false;
     const struct option options[] = {
-        {"config", "FILE", "the configuration that names the store", &path, NULL},
+        {"config", "FILE", "the configuration that names the store", &path},
     };
     const struct command command = {
         .usage = "taskgate store accept-timeline [--config FILE]",
@@ -164,12 +164,10 @@ static int run_copy(int argc, char **argv)
 {
     struct end from = {"from", NULL, NULL}, to = {"to", NULL, NULL};
     const struct option options[] = {
-        {"from", "FILE", "the store to copy: a file, or a URL without a password", &from.place,
-         NULL},
-        {"from-env", "NAME", "the same: the environment variable with its URL", &from.variable,
-         NULL},
-        {"to", "FILE", "the store to make: a file, or a URL without a password", &to.place, NULL},
-        {"to-env", "NAME", "the same: the environment variable with its URL", &to.variable, NULL},
+        {"from", "FILE", "the store to copy: a file, or a URL without a password", &from.place},
+        {"from-env", "NAME", "the same: the environment variable with its URL", &from.variable},
+        {"to", "FILE", "the store to make: a file, or a URL without a password", &to.place},
+        {"to-env", "NAME", "the same: the environment variable with its URL", &to.variable},
     };
     const struct command command = {
         .usage = "taskgate store copy (--from FILE | --from-env NAME) (--to FILE | --to-env NAME)",
@@ -243,8 +241,8 @@ int cli_backup(int argc, char **argv)
     struct audit_place place = {NULL, NULL, NULL};
     const char *target = NULL;
     const struct option options[] = {
-        {"config", "FILE", "the configuration that names the store", &place.config, NULL},
-        {"store", "FILE", "the store itself: a file, a URL, or {env: NAME}", &place.store, NULL},
+        {"config", "FILE", "the configuration that names the store", &place.config},
+        {"store", "FILE", "the store itself: a file, a URL, or {env: NAME}", &place.store},
     };
     const struct command command = {
         .usage = "taskgate backup FILE [--config FILE | --store FILE]",

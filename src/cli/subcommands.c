@@ -57,7 +57,10 @@ static int subcommands_refuse_unknown(const struct subcommands *set, const char 
     return CLI_USAGE;
 }
 
-const void *subcommands_choose(const struct subcommands *set, int argc, char **argv, int *code)
+/* The row of the subcommand that argv[1] names. NULL: --help or --version was answered, or there is
+ * no such subcommand, which is said on stderr; then `*code` is the exit code. */
+static const void *subcommands_choose(const struct subcommands *set, int argc, char **argv,
+                                      int *code)
 {
     *code = CLI_USAGE;
     if (argc < 2) {
@@ -88,6 +91,10 @@ const void *subcommands_choose(const struct subcommands *set, int argc, char **a
 int subcommands_run(const struct subcommands *set, int argc, char **argv)
 {
     int code;
-    const struct subcommand_main *chosen = subcommands_choose(set, argc, argv, &code);
-    return chosen ? chosen->run(argc - 1, argv + 1) : code;
+    const void *chosen = subcommands_choose(set, argc, argv, &code);
+    if (!chosen)
+        return code;
+    if (set->run)
+        return set->run(chosen, argc - 1, argv + 1);
+    return ((const struct subcommand_main *)chosen)->run(argc - 1, argv + 1);
 }

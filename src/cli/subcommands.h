@@ -15,21 +15,19 @@ struct subcommands {
     const char *head, *foot; /* of the usage, around its list */
     const void *rows;        /* each begins with a struct subcommand_text */
     size_t row_bytes, count;
+    /* Runs a row; argv[0] is its name. NULL: each is a struct subcommand_main. */
+    int (*run)(const void *row, int argc, char **argv);
 };
 
 /* In its initializer: the table. */
 #define SUBCOMMAND_ROWS(table)                                                                     \
     .rows = (table), .row_bytes = sizeof *(table), .count = sizeof(table) / sizeof *(table)
 
-/* Chooses the subcommand that argv[1] names, and returns its row. NULL: --help or --version was
- * answered, or there is no such subcommand, which is said on stderr; then `*code` is the exit
- * code. */
-const void *subcommands_choose(const struct subcommands *set, int argc, char **argv, int *code);
-
 /* A row of a command whose subcommands read their options each by itself. */
 struct subcommand_main {
     struct subcommand_text text;
     int (*run)(int argc, char **argv);
 };
-/* Chooses among such rows, and returns the exit code. */
+/* Runs the subcommand that argv[1] names, and returns its exit code. --help and --version are
+ * answered; an unknown name is said on stderr. */
 int subcommands_run(const struct subcommands *set, int argc, char **argv);

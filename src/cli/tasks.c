@@ -644,7 +644,6 @@ static bool append_file(struct buffer *decision, const char *path)
 static int tasks_run_list(struct admin_client *client, const struct subcommand *self,
                           const struct arguments *arguments)
 {
-    (void)self;
     const struct tasks_filters filters = {arguments->state,  arguments->source, arguments->tool,
                                           arguments->cursor, arguments->limit,  arguments->json};
     return tasks_print_list(client, &filters);
@@ -653,15 +652,12 @@ static int tasks_run_list(struct admin_client *client, const struct subcommand *
 static int run_next(struct admin_client *client, const struct subcommand *self,
                     const struct arguments *arguments)
 {
-    (void)self;
-    (void)arguments;
     return tasks_next(client);
 }
 
 static int tasks_run_show(struct admin_client *client, const struct subcommand *self,
                           const struct arguments *arguments)
 {
-    (void)self;
     OWNED_BUFFER(body);
     OWNED_BUFFER(text);
     OWNED char *id = admin_client_encode(client, arguments->id);
@@ -728,14 +724,12 @@ static int run_decision(struct admin_client *client, const struct subcommand *se
 static int run_watch(struct admin_client *client, const struct subcommand *self,
                      const struct arguments *arguments)
 {
-    (void)self;
     return tasks_watch(client, arguments->json);
 }
 
 static int run_result(struct admin_client *client, const struct subcommand *self,
                       const struct arguments *arguments)
 {
-    (void)self;
     int64_t wait_ms;
     if (!tasks_read_duration("wait", arguments->wait, &wait_ms))
         return CLI_USAGE;
@@ -775,8 +769,9 @@ static int run_with_id(struct admin_client *client, const struct subcommand *sel
     return code;
 }
 
-static int tasks_run_subcommand(const struct subcommand *self, int argc, char **argv)
+static int tasks_run_subcommand(const void *row, int argc, char **argv)
 {
+    const struct subcommand *self = row;
     struct arguments arguments = {0};
     struct tasks_confirmation *confirmation = &arguments.confirmation;
     enum {
@@ -787,35 +782,31 @@ static int tasks_run_subcommand(const struct subcommand *self, int argc, char **
         WAIT = 1U << WITH_WAIT,
         NOT_NEXT = ~(1U << WITH_NO_OPTION),
     };
-    const struct shared_option options[] = {
-        {{"state", "STATE", "only tasks in this state (or several: pending,approved)",
-          &arguments.state, NULL},
-         FILTERS},
-        {{"source", "ID", "only tasks of this server", &arguments.source, NULL}, FILTERS},
-        {{"tool", "NAME", "only tasks of this tool", &arguments.tool, NULL}, FILTERS},
-        {{"limit", "N", "at most N tasks, 1 to 100 (20)", &arguments.limit, NULL}, FILTERS},
-        {{"cursor", "CURSOR", "continue the last list", &arguments.cursor, NULL}, FILTERS},
-        {{"reason", "TEXT", "stored with the decision", &arguments.reason, NULL},
-         DECISION | REJECTION | APPROVAL},
-        {{"digest", "HEX", "only if the request has this digest", &confirmation->digest, NULL},
-         REJECTION | APPROVAL},
-        {{"typed", "TEXT", "the value that an approval of high risk needs", &confirmation->typed,
-          NULL},
-         APPROVAL},
-        {{"yes", NULL, "do not ask on a terminal", NULL, &confirmation->yes}, REJECTION | APPROVAL},
-        {{"emergency", NULL, "decide alone; needs --reason", NULL, &arguments.emergency}, APPROVAL},
-        {{"grant-for", "DURATION", "let the same call run again, so long, such as 1h",
-          &arguments.grant_for, NULL},
-         APPROVAL},
-        {{"grant-calls", "N", "and so often", &arguments.grant_calls, NULL}, APPROVAL},
-        {{"arguments", "FILE", "run the call with the JSON object in this file", &arguments.file,
-          NULL},
-         APPROVAL},
-        {{"wait", "DURATION", "wait at most so long, such as 30s", &arguments.wait, NULL}, WAIT},
-        {{"json", NULL, "print JSON", NULL, &arguments.json}, NOT_NEXT},
+    const struct option options[] = {
+        {"state", "STATE", "only tasks in this state (or several: pending,approved)",
+         &arguments.state, .of = FILTERS},
+        {"source", "ID", "only tasks of this server", &arguments.source, .of = FILTERS},
+        {"tool", "NAME", "only tasks of this tool", &arguments.tool, .of = FILTERS},
+        {"limit", "N", "at most N tasks, 1 to 100 (20)", &arguments.limit, .of = FILTERS},
+        {"cursor", "CURSOR", "continue the last list", &arguments.cursor, .of = FILTERS},
+        {"reason", "TEXT", "stored with the decision", &arguments.reason,
+         .of = DECISION | REJECTION | APPROVAL},
+        {"digest", "HEX", "only if the request has this digest", &confirmation->digest,
+         .of = REJECTION | APPROVAL},
+        {"typed", "TEXT", "the value that an approval of high risk needs", &confirmation->typed,
+         .of = APPROVAL},
+        {"yes", NULL, "do not ask on a terminal", .flag = &confirmation->yes,
+         .of = REJECTION | APPROVAL},
+        {"emergency", NULL, "decide alone; needs --reason", .flag = &arguments.emergency,
+         .of = APPROVAL},
+        {"grant-for", "DURATION", "let the same call run again, so long, such as 1h",
+         &arguments.grant_for, .of = APPROVAL},
+        {"grant-calls", "N", "and so often", &arguments.grant_calls, .of = APPROVAL},
+        {"arguments", "FILE", "run the call with the JSON object in this file", &arguments.file,
+         .of = APPROVAL},
+        {"wait", "DURATION", "wait at most so long, such as 30s", &arguments.wait, .of = WAIT},
+        {"json", NULL, "print JSON", .flag = &arguments.json, .of = NOT_NEXT},
     };
-    enum { OPTION_COUNT = sizeof options / sizeof *options };
-    struct option own[OPTION_COUNT];
     bool has_id = self->with > WITH_FILTERS;
     OWNED char *usage = memory_format("taskgate tasks %s %s%s%s", self->text.name,
                                       self->text.operands, *self->text.operands ? " " : "",
@@ -825,8 +816,8 @@ static int tasks_run_subcommand(const struct subcommand *self, int argc, char **
     const struct command command = {
         .usage = usage,
         .synopsis = synopsis,
-        .options = own,
-        .option_count = options_choose(options, OPTION_COUNT, 1U << self->with, own),
+        COMMAND_OPTIONS(options),
+        .self = 1U << self->with,
         .insecure = &admin_client_is_insecure,
         .operands_min = has_id,
         .operands_max = has_id,
@@ -855,8 +846,7 @@ int cli_tasks(int argc, char **argv)
                 "  TASKGATE_CA                for https: the authority to believe, a file\n"
                 "  TASKGATE_CERT, TASKGATE_KEY  the certificate to show, files\n",
         SUBCOMMAND_ROWS(subcommands),
+        .run = tasks_run_subcommand,
     };
-    int code;
-    const struct subcommand *chosen = subcommands_choose(&set, argc, argv, &code);
-    return chosen ? tasks_run_subcommand(chosen, argc - 1, argv + 1) : code;
+    return subcommands_run(&set, argc, argv);
 }

@@ -106,7 +106,7 @@ static int version_show(bool json)
 int cli_version(int argc, char **argv)
 {
     bool json = false;
-    const struct option options[] = {{"json", NULL, "print JSON", NULL, &json}};
+    const struct option options[] = {{"json", NULL, "print JSON", .flag = &json}};
     const struct command command = {
         .usage = "taskgate version [--json]",
         .synopsis =
