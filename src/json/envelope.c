@@ -329,7 +329,7 @@ static bool is_lookalike(const struct level *level, const struct key *key)
 struct place {
     struct envelope *envelope;
     const struct level *level;
-    struct meta_scalars *scalars; /* those of a `_meta` that may differ the next time, or NULL */
+    struct meta_scalars scalars; /* of the last `_meta`: those that may differ the next time */
 };
 
 static struct str *span_at(struct envelope *envelope, size_t offset)
@@ -363,38 +363,41 @@ static void keep_meta(struct envelope *envelope, struct str text,
     known_meta_keep(text, scalars, members, count);
 }
 
-static const char *scan_meta(struct scanner *scanner, const char *at, struct envelope *envelope)
+/* Out of the way of the other objects. */
+static __attribute__((noinline)) const char *scan_meta(struct scanner *scanner, const char *at,
+                                                       struct place *place)
 {
-    struct meta_scalars scalars = {.count = 0};
-    struct place inside = {envelope, &meta_level, &scalars};
     const char *end;
-    if (known_meta_recall(scanner, at, envelope, &end))
+    if (known_meta_recall(scanner, at, place->envelope, &end))
         return end;
-    end = scan_members(scanner, at, visit_member, &inside);
+    place->scalars.count = 0;
+    end = scan_members(scanner, at, visit_member, place);
     if (end && scanner->verdict == SCAN_ACCEPTED)
-        keep_meta(envelope, str_slice(at, (size_t)(end - at)), &scalars);
+        keep_meta(place->envelope, str_slice(at, (size_t)(end - at)), &place->scalars);
     return end;
 }
 
 /* `at` is the brace of an object in which keys are known. */
-static const char *scan_level(struct scanner *scanner, const char *at, struct envelope *envelope,
+static const char *scan_level(struct scanner *scanner, const char *at, struct place *place,
                               const struct level *level)
 {
-    struct place inside = {envelope, level, NULL};
-    return level == &meta_level ? scan_meta(scanner, at, envelope)
-                                : scan_members(scanner, at, visit_member, &inside);
+    const struct level *around = place->level;
+    place->level = level;
+    const char *end = level == &meta_level ? scan_meta(scanner, at, place)
+                                           : scan_members(scanner, at, visit_member, place);
+    place->level = around;
+    return end;
 }
 
 /* A member of a `_meta` whose value says nothing of the client: a token, a trace. */
-static void note_scalar(const struct place *place, const char *at, const char *end)
+static void note_scalar(struct place *place, const char *at, const char *end)
 {
-    if (place->scalars && meta_is_scalar(*at))
-        meta_scalars_add(place->scalars, str_slice(at, (size_t)(end - at)));
+    if (place->level == &meta_level && meta_is_scalar(*at))
+        meta_scalars_add(&place->scalars, str_slice(at, (size_t)(end - at)));
 }
 
-static __attribute__((noinline)) const char *visit_unknown(struct scanner *scanner, const char *at,
-                                                           const struct key *key,
-                                                           const struct place *place)
+static __attribute__((noinline)) const char *
+visit_unknown(struct scanner *scanner, const char *at, const struct key *key, struct place *place)
 {
     const char *quote = key->at;
     if (is_lookalike(place->level, key))
@@ -410,13 +413,13 @@ static __attribute__((noinline)) const char *visit_unknown(struct scanner *scann
 static const char *visit_member(struct scanner *scanner, const char *at, const struct key *key,
                                 void *context)
 {
-    const struct place *place = context;
+    struct place *place = context;
     const struct known_key *known = envelope_find(place->level, key);
     const char *quote = key->at; /* the key itself does not outlast the walk through its value */
     if (!known)
         return visit_unknown(scanner, at, key, place);
     const char *end = known->level && at < scanner->end && *at == '{'
-                          ? scan_level(scanner, at, place->envelope, known->level)
+                          ? scan_level(scanner, at, place, known->level)
                           : scan_value(scanner, at);
     if (end) {
         envelope_take(place->envelope, known->value, at, end);
@@ -427,10 +430,16 @@ static const char *visit_member(struct scanner *scanner, const char *at, const s
     return end;
 }
 
+/* A value that was scanned, without space around it. */
+static bool begins_with(struct str value, char first)
+{
+    return value.length > 0 && value.bytes[0] == first;
+}
+
 /* The text of a JSON string, taken from the body itself unless it has escapes. */
 static struct str envelope_decode(struct envelope *envelope, struct str raw)
 {
-    if (!raw.length || raw.bytes[0] != '"')
+    if (!begins_with(raw, '"'))
         return STR_EMPTY;
     struct str inner = str_slice(raw.bytes + 1, raw.length - 2);
     if (!inner.length || !memchr(inner.bytes, '\\', inner.length))
@@ -453,12 +462,12 @@ static bool envelope_has_nul(const struct envelope *envelope, struct str text)
  * back as they went. */
 static bool is_id(struct str raw)
 {
-    enum json_type type = json_type(raw);
-    for (size_t i = 0; type == JSON_NUMBER && i < raw.length; i++) {
+    bool is_number = raw.bytes[0] != '"';
+    for (size_t i = 0; is_number && i < raw.length; i++) {
         if (raw.bytes[i] == '.' || (raw.bytes[i] | 0x20) == 'e')
             return false;
     }
-    return type == JSON_NUMBER || type == JSON_STRING;
+    return meta_is_scalar(raw.bytes[0]);
 }
 
 /* `where` is the span of the body that is wrong. */
@@ -499,7 +508,7 @@ static enum envelope_status judge_call(struct envelope *envelope, struct str doc
                                        struct error *error)
 {
     struct str method = envelope->method;
-    if (json_type(method) != JSON_STRING)
+    if (!begins_with(method, '"'))
         return invalid_request(envelope, error, method, "method is not a string");
     if (envelope->result.length || envelope->error.length)
         return invalid_request(envelope, error, document, "a method beside a result or an error");
@@ -507,7 +516,7 @@ static enum envelope_status judge_call(struct envelope *envelope, struct str doc
     if (envelope_has_nul(envelope, envelope->method))
         return invalid_request(envelope, error, method, "a NUL in method");
     envelope->kind = envelope->id.length ? ENVELOPE_REQUEST : ENVELOPE_NOTIFICATION;
-    if (envelope->params.length && json_type(envelope->params) != JSON_OBJECT)
+    if (envelope->params.length && !begins_with(envelope->params, '{'))
         return invalid_params(envelope, error, envelope->params, "params is not an object");
     struct envelope_member *texts[] = {&envelope->name,   &envelope->uri,      &envelope->task_id,
                                        &envelope->cursor, &envelope->ref_type, &envelope->ref_name,
@@ -528,10 +537,9 @@ static enum envelope_status judge_call(struct envelope *envelope, struct str doc
 static enum envelope_status envelope_judge(struct envelope *envelope, struct str document,
                                            struct error *error)
 {
-    enum json_type type = json_type(document);
-    if (type == JSON_ARRAY)
+    if (begins_with(document, '['))
         return invalid_request(envelope, error, document, "a batch");
-    if (type != JSON_OBJECT)
+    if (!begins_with(document, '{'))
         return invalid_request(envelope, error, document, "not an object");
     if (envelope->id.length && !is_id(envelope->id)) {
         struct str unusable = envelope->id;
@@ -557,7 +565,7 @@ enum envelope_status envelope_read(struct envelope *envelope, struct str body, s
 {
     *envelope = (struct envelope){.body = body};
     struct scanner scanner;
-    struct place top = {envelope, &envelope_level, NULL};
+    struct place top = {envelope, &envelope_level, {.count = 0}};
     struct str document = STR_EMPTY;
     scanner_init(&scanner, body, error);
     scanner.refuses_nul = true;

@@ -353,6 +353,13 @@ static unsigned char byte_at(const struct scanner *scanner, const char *at)
     return at < scanner->end ? (unsigned char)*at : 0;
 }
 
+/* The byte behind the white space at `*at`, which moves there. */
+static inline unsigned char next_byte(const struct scanner *scanner, const char **at)
+{
+    *at = skip_space(*at, scanner->end);
+    return byte_at(scanner, *at);
+}
+
 /* `at` is a byte of 0x80 or more. Sequences hold only such bytes, so a run of them is well
  * formed or not whatever stands around it. */
 static const char *scan_non_ascii(struct scanner *scanner, const char *at)
@@ -411,7 +418,7 @@ static const char *scan_escape(struct scanner *scanner, const char *at)
 
 /* The rest of a string from a byte that is not plain, in the common case out of the way. */
 static __attribute__((noinline)) const char *scan_string_rest(struct scanner *scanner,
-                                                              const char *at, bool *escaped)
+                                                              const char *at)
 {
     const char *p = at;
     while (p) {
@@ -419,7 +426,7 @@ static __attribute__((noinline)) const char *scan_string_rest(struct scanner *sc
         if (c == '"')
             return p + 1;
         if (c == '\\') {
-            *escaped = true;
+            scanner->has_escape = true;
             p = scan_escape(scanner, p);
         } else if (c >= 0x80) {
             p = scan_non_ascii(scanner, p);
@@ -432,13 +439,12 @@ static __attribute__((noinline)) const char *scan_string_rest(struct scanner *sc
     return NULL;
 }
 
-/* `at` is a quote. */
-static inline const char *scan_string(struct scanner *scanner, const char *at, bool *escaped)
+const char *scan_string(struct scanner *scanner, const char *at)
 {
     const char *p = plain_end(at + 1, scanner->end);
     if (p < scanner->end && *p == '"')
         return p + 1;
-    return scan_string_rest(scanner, p, escaped);
+    return scan_string_rest(scanner, p);
 }
 
 static const char *scan_digits(struct scanner *scanner, const char *at)
@@ -479,21 +485,20 @@ static bool enter(struct scanner *scanner, const char *at)
     return true;
 }
 
-/* Scans a key, its colon and the space around; returns where the value starts. */
+/* Scans a key, its colon and the space behind each; returns where the value starts. */
 static const char *scan_key(struct scanner *scanner, const char *at, const struct key **key)
 {
     if (byte_at(scanner, at) != '"')
         return unreadable(scanner, at, "expected a key");
-    bool escaped = false;
-    const char *p = scan_string(scanner, at, &escaped);
+    scanner->has_escape = false;
+    const char *p = scan_string(scanner, at);
     if (!p)
         return NULL;
     struct str raw = {at + 1, (size_t)(p - at) - 2};
-    *key = keys_push(&scanner->keys, raw, escaped, scanner->end);
-    if (escaped && scanner->refuses_nul && memchr((*key)->bytes, '\0', (*key)->length))
+    *key = keys_push(&scanner->keys, raw, scanner->has_escape, scanner->end);
+    if (scanner->has_escape && scanner->refuses_nul && memchr((*key)->bytes, '\0', (*key)->length))
         scan_refuse(scanner, at, "a NUL in a key");
-    p = skip_space(p, scanner->end);
-    if (byte_at(scanner, p) != ':')
+    if (next_byte(scanner, &p) != ':')
         return unreadable(scanner, p, "expected ':'");
     return skip_space(p + 1, scanner->end);
 }
@@ -505,9 +510,9 @@ const char *scan_members(struct scanner *scanner, const char *at, scan_visitor *
     bool is_changed = !scanner->folds_keys;
     if (!enter(scanner, at))
         return NULL;
-    const char *p = skip_space(at + 1, scanner->end);
-    bool empty = byte_at(scanner, p) == '}';
-    while (!empty) {
+    const char *p = at + 1;
+    bool has_more = next_byte(scanner, &p) != '}';
+    while (has_more) {
         const struct key *key = NULL;
         p = scan_key(scanner, p, &key);
         if (p && scanner->folds_keys && keys_fold_last(&scanner->keys))
@@ -516,12 +521,12 @@ const char *scan_members(struct scanner *scanner, const char *at, scan_visitor *
             p = visit ? visit(scanner, p, key, context) : scan_value(scanner, p);
         if (!p)
             return NULL;
-        p = skip_space(p, scanner->end);
-        if (byte_at(scanner, p) == '}')
-            break;
-        if (byte_at(scanner, p) != ',')
+        unsigned char next = next_byte(scanner, &p);
+        has_more = next == ',';
+        if (has_more)
+            p = skip_space(p + 1, scanner->end);
+        else if (next != '}')
             return unreadable(scanner, p, "expected ',' or '}'");
-        p = skip_space(p + 1, scanner->end);
     }
     const char *duplicate = NULL;
     if (is_changed)
@@ -541,27 +546,21 @@ static const char *scan_elements(struct scanner *scanner, const char *at)
 {
     if (!enter(scanner, at))
         return NULL;
-    const char *p = skip_space(at + 1, scanner->end);
-    bool empty = byte_at(scanner, p) == ']';
-    while (!empty) {
+    const char *p = at + 1;
+    bool has_more = next_byte(scanner, &p) != ']';
+    while (has_more) {
         p = scan_value(scanner, p);
         if (!p)
             return NULL;
-        p = skip_space(p, scanner->end);
-        if (byte_at(scanner, p) == ']')
-            break;
-        if (byte_at(scanner, p) != ',')
+        unsigned char next = next_byte(scanner, &p);
+        has_more = next == ',';
+        if (has_more)
+            p = skip_space(p + 1, scanner->end);
+        else if (next != ']')
             return unreadable(scanner, p, "expected ',' or ']'");
-        p = skip_space(p + 1, scanner->end);
     }
     scanner->depth--;
     return p + 1;
-}
-
-const char *scan_string_value(struct scanner *scanner, const char *at)
-{
-    bool escaped;
-    return scan_string(scanner, at, &escaped);
 }
 
 const char *scan_other_value(struct scanner *scanner, const char *at)
@@ -588,9 +587,9 @@ const char *scan_other_value(struct scanner *scanner, const char *at)
 enum scan_verdict scan_document(struct scanner *scanner, scan_visitor *visit, void *context,
                                 struct str *value)
 {
-    const char *start = skip_space(scanner->begin, scanner->end);
-    const char *p = byte_at(scanner, start) == '{' ? scan_members(scanner, start, visit, context)
-                                                   : scan_value(scanner, start);
+    const char *start = scanner->begin;
+    const char *p = next_byte(scanner, &start) == '{' ? scan_members(scanner, start, visit, context)
+                                                      : scan_value(scanner, start);
     if (!p)
         return scanner->verdict;
     if (value)

@@ -84,6 +84,7 @@ struct scanner {
     size_t *place;       /* the place of the wrong byte; NULL: it goes into the message */
     bool refuses_nul;    /* in keys: for a reader in C they would end there */
     bool folds_keys;     /* two that fold alike are as one key twice */
+    bool has_escape;     /* set by a string with one */
     struct keys keys;
 };
 
@@ -102,13 +103,13 @@ void scanner_fold_keys(struct scanner *scanner);
 enum scan_verdict scan_document(struct scanner *scanner, scan_visitor *visit, void *context,
                                 struct str *value);
 /* Its two kinds: `at` is a quote, or not. */
-const char *scan_string_value(struct scanner *scanner, const char *at);
+const char *scan_string(struct scanner *scanner, const char *at);
 const char *scan_other_value(struct scanner *scanner, const char *at);
 
 static inline const char *scan_value(struct scanner *scanner, const char *at)
 {
     bool is_string = at < scanner->end && *at == '"'; /* as most are */
-    return is_string ? scan_string_value(scanner, at) : scan_other_value(scanner, at);
+    return is_string ? scan_string(scanner, at) : scan_other_value(scanner, at);
 }
 /* `at` is an opening brace. */
 const char *scan_members(struct scanner *scanner, const char *at, scan_visitor *visit,
