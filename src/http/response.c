@@ -92,8 +92,6 @@ static bool status_has_body(int status)
  * flag must change as it goes out. Should it not, every head is h2o's.
  */
 
-#define STATUS_DIGITS 3
-
 static int *sent_flag(h2o_req_t *request)
 {
     return (int *)(void *)(request->_ostr_top + 1);
@@ -116,67 +114,52 @@ static void head_watched(struct http_server *server, h2o_req_t *request)
     server->head_flag = *sent_flag(request) == 1 ? HEAD_FLAG_SEEN : HEAD_FLAG_ABSENT;
 }
 
+/* Room for all that stands before the headers. */
+#define FIRST_LINES_BYTES 160
+
+/* Puts it before `at`, and returns where it begins. */
 static char *head_put(char *at, const char *bytes, size_t length)
 {
-    memcpy(at, bytes, length);
-    return at + length;
+    return memcpy(at - length, bytes, length);
 }
 
 #define PUT(at, literal) head_put(at, literal, sizeof(literal) - 1)
-
-static size_t response_most_bytes(const h2o_req_t *request, size_t reason_length)
-{
-    size_t sum =
-        sizeof("HTTP/1.1  \r\nDate: \r\nConnection: keep-alive\r\nContent-Length: \r\n\r\n") +
-        STATUS_DIGITS + reason_length + H2O_TIMESTR_RFC1123_LEN + STR_U64_BYTES;
-    for (size_t i = 0; i < request->res.headers.size; i++)
-        sum += request->res.headers.entries[i].name->len +
-               request->res.headers.entries[i].value.len + sizeof(": \r\n");
-    return sum;
-}
 
 /* And the space behind it. */
 static char *head_put_status(char *at, int status)
 {
     ASSERT(status >= 100 && status <= 999);
-    *at++ = (char)('0' + status / 100);
-    *at++ = (char)('0' + status / 10 % 10);
-    *at++ = (char)('0' + status % 10);
-    *at++ = ' ';
+    *--at = ' ';
+    *--at = (char)('0' + status % 10);
+    *--at = (char)('0' + status / 10 % 10);
+    *--at = (char)('0' + status / 100);
     return at;
 }
 
 /* The response's head in the request's pool, to go out before the first bytes of the body; empty
- * when h2o sends it, or has sent it. */
-static h2o_iovec_t head_take(const struct http_server *server, h2o_req_t *request)
+ * when h2o sends it, or has sent it. It is written from its end, before the headers, to its
+ * beginning. */
+static h2o_iovec_t head_take(const struct http_exchange *exchange)
 {
-    if (server->head_flag != HEAD_FLAG_SEEN || !is_direct(request) || *sent_flag(request) != 0)
+    h2o_req_t *request = exchange->request;
+    if (exchange->connection->server->head_flag != HEAD_FLAG_SEEN || !is_direct(request) ||
+        *sent_flag(request) != 0)
         return h2o_iovec_init(NULL, 0);
     h2o_timestamp_t now;
     char digits[STR_U64_BYTES];
-    size_t reason_length = strlen(request->res.reason);
     h2o_get_timestamp(request->conn->ctx, &request->pool, &now);
-    char *head = h2o_mem_alloc_pool(&request->pool, response_most_bytes(request, reason_length));
-    char *at = head_put_status(PUT(head, "HTTP/1.1 "), request->res.status);
-    at = head_put(at, request->res.reason, reason_length);
-    at = PUT(at, "\r\nDate: ");
-    at = head_put(at, now.str->rfc1123, H2O_TIMESTR_RFC1123_LEN);
+    struct str number = str_from_u64(request->res.content_length, digits);
+    char *at = PUT(exchange->header_lines, "\r\n");
+    at = head_put(at, number.bytes, number.length);
     at = request->http1_is_persistent ? PUT(at, "\r\nConnection: keep-alive\r\nContent-Length: ")
                                       : PUT(at, "\r\nConnection: close\r\nContent-Length: ");
-    struct str number = str_from_u64(request->res.content_length, digits);
-    at = head_put(at, number.bytes, number.length);
-    at = PUT(at, "\r\n");
-    for (size_t i = 0; i < request->res.headers.size; i++) {
-        const h2o_header_t *header = &request->res.headers.entries[i];
-        at = head_put(at, header->name->base, header->name->len);
-        at = PUT(at, ": ");
-        if (header->value.len > 0)
-            at = head_put(at, header->value.base, header->value.len);
-        at = PUT(at, "\r\n");
-    }
-    at = PUT(at, "\r\n");
+    at = head_put(at, now.str->rfc1123, H2O_TIMESTR_RFC1123_LEN);
+    at = PUT(at, "\r\nDate: ");
+    at = head_put(at, request->res.reason, strlen(request->res.reason));
+    at = PUT(head_put_status(at, request->res.status), "HTTP/1.1 ");
+    ASSERT(exchange->header_lines - at <= FIRST_LINES_BYTES);
     *sent_flag(request) = 1;
-    return h2o_iovec_init(head, (size_t)(at - head));
+    return h2o_iovec_init(at, (size_t)(exchange->header_lines_end - at));
 }
 
 /* A buffer that has been larger is given back when it is empty: streams live for hours. */
@@ -212,28 +195,32 @@ static char *response_put(char *at, struct str text)
     return at + text.length;
 }
 
-/* The list, names and values in one piece of the request's pool. */
-static void response_copy_headers(h2o_req_t *request, const struct http_header *headers,
+/* The list, and the lines that it points into, in one piece of the request's pool. */
+static void response_copy_headers(struct http_exchange *exchange, const struct http_header *headers,
                                   size_t count)
 {
+    h2o_req_t *request = exchange->request;
     h2o_headers_t *list = &request->res.headers;
-    size_t bytes = 0;
+    size_t bytes = FIRST_LINES_BYTES + sizeof("\r\n");
     for (size_t i = 0; i < count; i++)
-        bytes += headers[i].name.length + headers[i].value.length;
+        bytes += headers[i].name.length + headers[i].value.length + sizeof(": \r\n");
     list->entries = h2o_mem_alloc_pool(
         &request->pool, count * (sizeof(h2o_header_t) + sizeof(h2o_iovec_t)) + bytes);
     list->capacity = count;
+    list->size = 0; /* of one that was prepared */
     h2o_iovec_t *names = (h2o_iovec_t *)(list->entries + count);
-    char *at = (char *)(names + count);
+    char *at = (char *)(names + count) + FIRST_LINES_BYTES;
+    exchange->header_lines = at;
     for (size_t i = 0; i < count; i++) {
         if (!is_sendable(&headers[i]))
             continue;
         names[i] = h2o_iovec_init(at, headers[i].name.length);
-        char *value = response_put(at, headers[i].name);
-        at = response_put(value, headers[i].value);
+        char *value = response_put(response_put(at, headers[i].name), STR(": "));
+        at = response_put(response_put(value, headers[i].value), STR("\r\n"));
         list->entries[list->size++] = (h2o_header_t){
             .name = &names[i], .value = h2o_iovec_init(value, headers[i].value.length)};
     }
+    exchange->header_lines_end = response_put(at, STR("\r\n"));
 }
 
 static void response_set_head(struct http_exchange *exchange, int status,
@@ -243,9 +230,7 @@ static void response_set_head(struct http_exchange *exchange, int status,
 
     request->res.status = status;
     request->res.reason = status_reason(status);
-    request->res.headers.size = 0; /* of one that was prepared */
-    if (header_count > 0)
-        response_copy_headers(request, headers, header_count);
+    response_copy_headers(exchange, headers, header_count);
     exchange->has_no_body =
         !status_has_body(status) || str_equal(http_method(exchange), STR("HEAD"));
 }
@@ -267,6 +252,7 @@ static void response_start(struct http_exchange *exchange)
      * status line is written with the first bytes. */
     if (!exchange->has_no_body)
         request->res.status = 200;
+    request->res.original.status = status; /* else h2o copies the headers, for a log */
     h2o_start_response(request, &exchange->generator);
     request->res.status = status;
     exchange->started = true;
@@ -281,7 +267,7 @@ static void send_bytes(struct http_exchange *exchange, h2o_send_state_t state)
     size_t count = 0;
     bool is_watched = state == H2O_SEND_STATE_IN_PROGRESS && head_watch(server, request);
     if (exchange->sending.length > 0)
-        parts[count++] = head_take(server, request);
+        parts[count++] = head_take(exchange);
     if (count > 0 && parts[0].len == 0)
         count = 0; /* h2o's own */
     if (exchange->sending.length > 0)

@@ -149,6 +149,7 @@ struct http_exchange {
     bool *is_held; /* NULL, or set to false when the exchange ends */
 
     /* The response. One buffer is with h2o while the other collects. */
+    char *header_lines, *header_lines_end; /* and the empty one; before them is room (response.c) */
     struct buffer waiting;
     struct buffer sending;
     loop_callback drained;
