@@ -413,9 +413,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
 static void drop_calls(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
-        struct call *call = LIST_ENTRY(node, struct call, node);
-        http_on_gone(call->exchange, NULL, NULL);
-        call_ended(call);
+        call_ended(LIST_ENTRY(node, struct call, node));
     }
 }
 

@@ -23,6 +23,7 @@
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
+#include "taskgate/mcp/sse.h"
 #include "taskgate/store/replicas.h"
 #include "taskgate/telemetry/span.h"
 
@@ -686,9 +687,11 @@ SPAN_COLD static void end_span(struct call *call)
     call->span = NULL;
 }
 
-void call_ended(struct call *call)
+struct http_exchange *call_ended(struct call *call)
 {
-    assert(call->exchange);
+    struct http_exchange *exchange = call->exchange;
+    assert(exchange);
+    http_on_gone(exchange, NULL, NULL);
     call_part_drop_all(call);
     count(call);
     if (call->span)
@@ -698,6 +701,22 @@ void call_ended(struct call *call)
     atomic_fetch_sub(&call->worker->gateway->in_flight, 1);
     metrics_add_by(&call->worker->active_requests, METRIC_ACTIVE_REQUESTS, -1, NULL);
     call_unref(call);
+    return exchange;
+}
+
+void call_end_stream(struct call *call, struct str message, bool is_cut)
+{
+    OWNED_BUFFER(event);
+    if (message.length > 0)
+        sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
+    struct http_exchange *exchange = call_ended(call);
+    if (is_cut) {
+        http_stream_abort(exchange);
+        return;
+    }
+    if (event.length > 0)
+        http_stream_write(exchange, buffer_str(&event));
+    http_stream_end(exchange);
 }
 
 /* ---- what is known of the session ---- */

@@ -206,8 +206,12 @@ void call_respond(struct call *call, int status, const struct http_header *heade
                   struct str body);
 /* The client has given up the request, to which the protocol wants no answer then. */
 void call_answer_nothing(struct call *call);
-/* The exchange is answered by the caller, by other means, or has gone: the call drops its parts. */
-void call_ended(struct call *call);
+/* The exchange, which is returned, is answered by the caller, by other means, or has gone: the call
+ * drops its parts. */
+struct http_exchange *call_ended(struct call *call);
+/* Ends the event stream that has begun, with a last message, which may be empty. `is_cut`: nothing
+ * can be written on it, and its connection is cut. */
+void call_end_stream(struct call *call, struct str message, bool is_cut);
 /* A store_call that holds a reference to the call until the store has answered. `take` gets the
  * reply, unless the call has its answer by then or its client has gone. */
 typedef void (*call_reply)(struct call *call, const struct store_reply *reply);

@@ -217,31 +217,15 @@ void deferred_response_pass(struct call *call, struct str message)
         deferred_response_write_message(call, message);
 }
 
-/* Ends the open stream with the message that answers the call; empty: with none. */
-static void deferred_response_answer(struct call *call, struct str message)
-{
-    struct http_exchange *exchange = call->exchange;
-    if (message.length > 0)
-        deferred_response_write_message(call, message);
-    http_on_gone(exchange, NULL, NULL);
-    call_ref(call);
-    call_ended(call);
-    http_stream_end(exchange);
-    call_unref(call);
-}
-
 /* ---- the answers to a call: whole, or as the end of its event stream ---- */
 
 void call_respond(struct call *call, int status, const struct http_header *headers, size_t count,
                   struct str body)
 {
-    struct http_exchange *exchange = call->exchange;
     if (status >= 400)
         call->outcome = "error";
-    http_on_gone(exchange, NULL, NULL);
     call_ref(call);
-    call_ended(call);
-    http_respond(exchange, status, headers, count, body);
+    http_respond(call_ended(call), status, headers, count, body);
     call_unref(call); /* NOLINT(clang-analyzer-unix.Malloc): the reference taken above */
 }
 
@@ -268,7 +252,7 @@ static void answer(struct call *call, int status, struct str message)
 {
     bool expects_one = call->envelope.kind == ENVELOPE_REQUEST;
     if (deferred_response_is_stream(call)) {
-        deferred_response_answer(call, message);
+        call_end_stream(call, message, false);
         return;
     }
     deferred_response_respond(call, expects_one ? status : 202, expects_one ? message : STR_EMPTY);

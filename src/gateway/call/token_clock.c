@@ -9,8 +9,8 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/identity/identity.h"
-#include "taskgate/mcp/sse.h"
 
 struct token_clock {
     uint32_t magic; /* TOKEN_CLOCK_MAGIC */
@@ -35,33 +35,26 @@ static void drop(struct call *call, void *object)
 static const struct call_part_kind token_clock_kind = CALL_PART_KIND(struct token_clock, drop);
 
 /* Some clients wait for an answer after the end of its stream. */
-static void write_error(struct call *call)
+static void write_expired(const struct call *call, struct buffer *message)
 {
     const struct jsonrpc_error_data data = {.tool = call_tool(call),
                                             .details = STR("the access token has expired")};
-    struct buffer message = {0}, event = {0};
     metrics_count(METRIC_ERRORS, str_from(jsonrpc_error_type(JSONRPC_UNAVAILABLE)),
                   str_from(call->method ? call->method->name : ""));
-    jsonrpc_write_error(&message, call->envelope.id, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
-    sse_write_event(&event, STR_EMPTY, STR_EMPTY, buffer_str(&message));
-    http_stream_write(call->exchange, buffer_str(&event));
-    buffer_finish(&event);
-    buffer_finish(&message);
+    jsonrpc_write_error(message, call->envelope.id, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
 }
 
 static void on_end(void *context)
 {
     struct token_clock *clock = MAGIC_CAST(struct token_clock, TOKEN_CLOCK_MAGIC, context);
     struct call *call = clock->call;
-    struct http_exchange *exchange = call->exchange;
+    OWNED_BUFFER(message);
     log_info("A stream ends with its access token", LOG_TEXT("source", call->source->id));
     if (call->envelope.id.length > 0 && (!clock->may_write || clock->may_write(call)))
-        write_error(call);
+        write_expired(call, &message);
     call->outcome = "error";
     call_part_report_gone(call);
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call);
-    http_stream_end(exchange);
+    call_end_stream(call, buffer_str(&message), false);
 }
 
 int64_t token_clock_bound_ms(const struct call *call, int64_t wait_ms)

@@ -57,11 +57,7 @@ static inline struct legacy_stream *legacy_stream_from(void *context)
 
 static void legacy_stream_end(struct legacy_stream *stream)
 {
-    struct call *call = stream->call;
-    struct http_exchange *exchange = call->exchange;
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call); /* closes the stream, too */
-    http_stream_end(exchange);
+    http_stream_end(call_ended(stream->call)); /* closes the stream, too */
 }
 
 /* ---- messages, between the server's events ---- */

@@ -299,25 +299,11 @@ static void relay_fail(struct relay *relay, enum lost_reason reason)
         relay_answer_failure(call, reason);
 }
 
-/* Ends the response, which has begun, with a message that may be empty. Where none can go down, its
- * connection is cut. */
+/* Ends the response, which has begun. */
 static void end_stream_with(struct relay *relay, struct str message)
 {
-    bool events = is_between_events(relay);
-    struct call *call = relay_finish(relay);
-    struct http_exchange *exchange = call->exchange;
-    OWNED_BUFFER(event);
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call);
-    if (!events) {
-        http_stream_abort(exchange);
-        return;
-    }
-    if (message.length > 0) {
-        sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
-        http_stream_write(exchange, buffer_str(&event));
-    }
-    http_stream_end(exchange);
+    bool is_cut = !is_between_events(relay);
+    call_end_stream(relay_finish(relay), message, is_cut);
 }
 
 /* The response is under way and cannot be taken back: its end says the failure. */
@@ -669,11 +655,7 @@ static void relay_on_bytes(void *context, struct str bytes, bool is_whole)
 /* With the head that was prepared. Takes over what is in `body`. */
 static void respond(struct relay *relay, struct buffer *body)
 {
-    struct call *call = relay_finish(relay);
-    struct http_exchange *exchange = call->exchange;
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call);
-    http_respond_prepared(exchange, body);
+    http_respond_prepared(call_ended(relay_finish(relay)), body);
 }
 
 static void answer_held(struct relay *relay)
@@ -723,11 +705,7 @@ static void end_stream(struct relay *relay)
 {
     if (relay->mode == RELAY_EVENTS && is_outlived(relay, STR_EMPTY, true))
         return;
-    struct call *call = relay_finish(relay);
-    struct http_exchange *exchange = call->exchange;
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call);
-    http_stream_end(exchange);
+    http_stream_end(call_ended(relay_finish(relay)));
 }
 
 static void on_end(void *context, enum upstream_result result, bool is_response, const char *detail)

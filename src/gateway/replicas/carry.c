@@ -18,7 +18,6 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/owned.h"
-#include "taskgate/mcp/sse.h"
 
 /*
  * Whether another replica still answers while requests wait there. A stopped process, and a machine
@@ -286,11 +285,7 @@ static void give_back(struct carry *carry)
 
 static void complete(struct carry *carry)
 {
-    struct call *call = finish(carry);
-    struct http_exchange *exchange = call->exchange;
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call);
-    http_stream_end(exchange);
+    http_stream_end(call_ended(finish(carry)));
 }
 
 /* Answers in the place of the other replica: as JSON, or on the stream that has begun, if that is
@@ -301,27 +296,14 @@ static void carry_answer_error(struct carry *carry, enum jsonrpc_error error,
     bool may_write = carry->is_events && carry->is_whole;
     bool has_begun = carry->has_begun;
     struct call *call = finish(carry);
-    struct http_exchange *exchange = call->exchange;
+    OWNED_BUFFER(message);
     if (!has_begun) {
         call_answer_error(call, error, STR_EMPTY, data);
         return;
     }
-    struct buffer message, event;
-    buffer_init(&message);
-    buffer_init(&event);
     jsonrpc_write_error(&message, call->envelope.id, error, STR_EMPTY, data);
-    sse_write_event(&event, STR_EMPTY, STR_EMPTY, buffer_str(&message));
     call->outcome = "error";
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call);
-    if (may_write) {
-        http_stream_write(exchange, buffer_str(&event));
-        http_stream_end(exchange);
-    } else {
-        http_stream_abort(exchange);
-    }
-    buffer_finish(&event);
-    buffer_finish(&message);
+    call_end_stream(call, buffer_str(&message), !may_write);
 }
 
 bool carry_was_taken(const struct carry_facts *facts)
