@@ -104,3 +104,21 @@ test('a GET stream on which the server is silent has a comment every 15 s, none 
   const { params } = await stream.message(({ method }) => method === 'notifications/message');
   assert.equal(params.data, long);
 });
+
+/** Passes when two comments come on the stream, each after the server's silence. */
+async function hasComments(stream) {
+  for (const which of ['first', 'second']) await stream.next((event) => event.comment === 'ping', `the ${which} comment`, 1500);
+}
+
+test('so have a stream of a server that listens for its client, and the streams that one between the eras feeds', timed, async (t) => {
+  const honour = ({ reply, id, params }) =>
+    reply.sse().event({
+      jsonrpc: '2.0',
+      method: 'notifications/subscriptions/acknowledged',
+      params: { notifications: params.notifications, _meta: { 'io.modelcontextprotocol/subscriptionId': id } },
+    });
+  const { modern, connect } = await modernScene(t, { source: { era: 'modern' }, env: fastClock(30), upstream: { handlers: { 'subscriptions/listen': honour } } });
+  const passed = await modern().stream('subscriptions/listen', { notifications: { toolsListChanged: true } });
+  await passed.message(({ method }) => method === 'notifications/subscriptions/acknowledged');
+  await Promise.all([hasComments(passed), hasComments(await (await connect(PLAIN)).listen())]);
+});

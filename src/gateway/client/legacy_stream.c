@@ -33,7 +33,6 @@
 struct legacy_stream {
     uint32_t magic; /* LEGACY_STREAM_MAGIC */
     struct list node;
-    struct loop_timer life;
     struct call_part part;
     struct call *call;
     uint64_t claimant; /* its number once it carries questions */
@@ -83,13 +82,6 @@ static void notify_message(struct legacy_stream *stream, struct str message)
     notify_events(stream, buffer_str(&event));
 }
 
-static void show_stream_life(void *context)
-{
-    struct legacy_stream *stream = legacy_stream_from(context);
-    loop_timer_start(&stream->life, SIGN_OF_LIFE_MS);
-    notify_events(stream, STR(":ping\n\n"));
-}
-
 /* ---- its life ---- */
 
 static void drop_stream(struct call *call, void *object);
@@ -102,8 +94,6 @@ static struct legacy_stream *legacy_stream_begin(struct call *call)
     struct legacy_stream *stream = memory_alloc(sizeof *stream);
     MAGIC_SET(stream, LEGACY_STREAM_MAGIC);
     stream->call = call;
-    loop_timer_init(&stream->life, call->worker->loop, show_stream_life, stream);
-    loop_timer_start(&stream->life, SIGN_OF_LIFE_MS);
     call_part_add(call, &stream->part, &stream_kind);
     list_append(&call->worker->streams, &stream->node);
     atomic_fetch_add(&call->worker->gateway->listening, 1);
@@ -336,7 +326,6 @@ static void drop_stream(struct call *call, void *object)
     struct legacy_stream *stream = legacy_stream_from(object);
     if (stream->number > 0)
         end_feed(stream);
-    loop_timer_stop(&stream->life);
     list_remove(&stream->node);
     atomic_fetch_sub(&call->worker->gateway->listening, 1);
     question_release(call->worker, stream->claimant);
@@ -350,6 +339,7 @@ void legacy_stream_open(struct call *call)
     count_stream(call);
     http_stream_start(call->exchange, 200, headers_of_stream, HEADERS_OF_STREAM, -1);
     http_stream_flush(call->exchange);
+    deferred_response_take_stream(call, "");
     token_clock_start(call, NULL);
     stream = legacy_stream_begin(call);
     stream->pause_ms = PAUSE_MS;

@@ -48,8 +48,7 @@ struct listening {
     struct call *call;
     struct listener *listener;             /* NULL: the server's stream passes, or there is none */
     char address[LISTENING_ADDRESS_BYTES]; /* of a client that is not known; "" */
-    struct loop_timer end;  /* when the token ends that the request was let in with */
-    struct loop_timer life; /* the next sign of life on a stream of the server's */
+    struct loop_timer end; /* when the token ends that the request was let in with */
     bool wants_tools;
     bool is_open;     /* the client has its acknowledgement */
     bool server_left; /* the server serves nothing of it: the gateway goes on by itself */
@@ -103,7 +102,6 @@ static void drop_listening(struct call *call, void *object)
     list_remove(&listening->node);
     atomic_fetch_sub(&call->worker->gateway->listening, 1);
     loop_timer_stop(&listening->end);
-    loop_timer_stop(&listening->life);
     for (size_t i = 0; i < listening->task_count; i++) {
         buffer_finish(&listening->tasks[i].asked);
         task_unref(listening->tasks[i].task);
@@ -137,13 +135,6 @@ static void end_gracefully(struct call *call)
 static void on_token_end(void *context)
 {
     end_gracefully(listening_from(context)->call);
-}
-
-static void listen_on_sign_of_life(void *context)
-{
-    struct listening *listening = listening_from(context);
-    loop_timer_start(&listening->life, SIGN_OF_LIFE_MS);
-    relay_show_life(listening->call);
 }
 
 /* ---- the gateway's own tasks ---- */
@@ -304,7 +295,6 @@ static struct listening *create_listening(struct call *call, const struct mcp_su
     MAGIC_SET(listening, LISTENING_MAGIC);
     memcpy(listening->address, address, sizeof listening->address);
     loop_timer_init(&listening->end, call->worker->loop, on_token_end, listening);
-    loop_timer_init(&listening->life, call->worker->loop, listen_on_sign_of_life, listening);
     if (call->identity)
         loop_timer_start(&listening->end, call->identity->until_ms - clock_now_ms());
     add_tasks(listening, wanted->task_ids);
@@ -367,7 +357,6 @@ static void open_own_stream(struct call *call)
 static void go_on_alone(struct call *call, bool has_begun)
 {
     struct listening *listening = listening_find(call);
-    loop_timer_stop(&listening->life);
     if (has_begun)
         deferred_response_take_stream(call, "Listening");
     else
@@ -511,7 +500,6 @@ static void open_listening(struct call *call)
     } else if (asks_server && !replace_filter(call, buffer_str(&rest))) {
         call_answer_error(call, JSONRPC_INTERNAL, STR_EMPTY, NULL);
     } else {
-        loop_timer_start(&listening->life, SIGN_OF_LIFE_MS);
         relay_start(call, &looks, NULL);
     }
 }

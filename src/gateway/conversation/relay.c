@@ -45,11 +45,11 @@ struct relay {
     struct exchange *exchange; /* ends with the relay, unless another receives from it */
     enum relay_mode mode;
     int status;
-    struct buffer kept;     /* bytes that have not gone down */
-    int64_t content_length; /* of the response; -1 when it is not announced */
-    bool inside_event;      /* a long event is passing in parts */
-    struct buffer behind;   /* whole events that go down after it */
-    struct loop_timer slow; /* only with looks.slow */
+    struct buffer kept;      /* bytes that have not gone down */
+    int64_t content_length;  /* of the response; -1 when it is not announced */
+    bool inside_event;       /* a long event is passing in parts */
+    struct buffer behind;    /* whole events that go down after it */
+    struct loop_timer timer; /* to looks.slow, or to the next sign of life */
 };
 #define RELAY_MAGIC 0x4757420a
 
@@ -60,10 +60,15 @@ static inline struct relay *relay_from(void *context)
 
 /* ---- the relay of a call ---- */
 
+/* Whether the response is a stream that has no end of its own, instead of an answer. */
+static bool looks_last(const struct looks *looks)
+{
+    return looks->opened || looks->outlives;
+}
+
 static void relay_finish_members(struct relay *relay)
 {
-    if (relay->looks->slow)
-        loop_timer_stop(&relay->slow);
+    loop_timer_stop(&relay->timer);
     buffer_finish(&relay->behind);
     buffer_finish(&relay->kept);
     MAGIC_CLEAR(relay);
@@ -128,7 +133,7 @@ static void relay_repeat_slow(struct call *call, int64_t in_ms)
 {
     struct relay *relay = relay_find(call);
     if (relay)
-        loop_timer_start(&relay->slow, in_ms);
+        loop_timer_start(&relay->timer, in_ms);
 }
 
 /* Takes the relay off its call, which is about to be answered. */
@@ -354,7 +359,7 @@ void relay_wait_for_person(struct call *call)
         return;
     relay_set_silence(call, 0);
     if (relay->looks->slow)
-        loop_timer_start(&relay->slow, 0);
+        loop_timer_start(&relay->timer, 0);
 }
 
 /* ---- whether the server can be reached ---- */
@@ -378,12 +383,6 @@ static void relay_ask_if_reachable(const struct call *call)
 }
 
 /* ---- what the reply may be ---- */
-
-/* Whether the response is a stream that has no end of its own, instead of an answer. */
-static bool looks_last(const struct looks *looks)
-{
-    return looks->opened || looks->outlives;
-}
 
 /* The rest does not go down, and its connection is not used again: the next reply on it may be
  * another request's, too. */
@@ -510,10 +509,12 @@ void relay_pass(struct call *call, struct str message)
     relay_put(call, buffer_str(&event));
 }
 
-void relay_show_life(struct call *call)
+/* A comment, unless a part of an event has just gone down. */
+static void relay_show_life(void *context)
 {
-    struct relay *relay = relay_find(call);
-    if (relay && is_between_events(relay))
+    struct relay *relay = relay_from(context);
+    loop_timer_start(&relay->timer, SIGN_OF_LIFE_MS);
+    if (is_between_events(relay))
         relay_send_down(relay, STR(":ping\n\n"));
 }
 
@@ -536,8 +537,10 @@ static void start_stream(struct relay *relay)
     if (relay->mode != RELAY_EVENTS)
         return;
     http_stream_flush(call->exchange); /* the client sees a stream open before its first event */
-    if (looks_last(relay->looks))
+    if (looks_last(relay->looks)) {
         token_clock_start(call, may_write_error);
+        loop_timer_start(&relay->timer, SIGN_OF_LIFE_MS);
+    }
     if (relay->looks->opened && relay->status == 200)
         relay->looks->opened(call);
 }
@@ -801,10 +804,11 @@ static void relay_begin(struct call *call, const struct looks *looks, const stru
     relay->silence_ms = carried->silence_ms;
     relay->exchange = exchange;
     call_part_add(call, &relay->part, &relay_kind);
-    if (looks->slow)
-        loop_timer_init(&relay->slow, call->worker->loop, on_slow, relay);
+    ASSERT(!looks->slow || !looks_last(looks));
+    loop_timer_init(&relay->timer, call->worker->loop, looks->slow ? on_slow : relay_show_life,
+                    relay);
     if (carried->slow_ms > 0)
-        loop_timer_start(&relay->slow, carried->slow_ms);
+        loop_timer_start(&relay->timer, carried->slow_ms);
 }
 
 const struct call_carrier relay_carrier = {.start = relay_begin,

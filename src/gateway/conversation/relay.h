@@ -123,8 +123,6 @@ void relay_pass(struct call *call, struct str message);
 void relay_put(struct call *call, struct str events);
 /* Bytes that wait for a client that does not read, or for the end of a long event. */
 size_t relay_backlog(const struct call *call);
-/* Sends a comment down, unless a part of an event has just gone down. */
-void relay_show_life(struct call *call);
 /* Answers the call with `message`, in place of a server whose side is dropped: on the event stream
  * that has begun, between two events of it, or as call_answer() does. */
 void relay_end_with(struct call *call, struct str message);
