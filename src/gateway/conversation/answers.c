@@ -14,12 +14,42 @@
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/elicitation.h"
 
+/* An answer that has closed its question, which is not settled before the answer's fate is known.
+ */
 struct delivery {
     struct gateway_worker *worker;
-    struct kept_question
-        *kept; /* closed by this answer, and not settled before its arrival is known */
-    struct question_receiver receiver;
+    struct kept_question *kept;
+    struct buffer result, error;       /* of the response; one is empty */
+    struct question_receiver receiver; /* all zeros: nobody waits for the fate of the answer */
 };
+
+static bool is_awaited(const struct delivery *delivery)
+{
+    return delivery->receiver.delivered != NULL;
+}
+
+static struct delivery *delivery_create(struct gateway_worker *worker, struct kept_question *kept,
+                                        const struct question_receiver *receiver)
+{
+    struct delivery *delivery = memory_alloc(sizeof *delivery);
+    *delivery = (struct delivery){.worker = worker, .kept = kept};
+    if (receiver)
+        delivery->receiver = *receiver;
+    return delivery;
+}
+
+static void answer_delivery_destroy(struct delivery *delivery)
+{
+    buffer_finish(&delivery->result);
+    buffer_finish(&delivery->error);
+    free(delivery);
+}
+
+static void conclude_delivery(struct delivery *delivery, const struct question_delivery *outcome)
+{
+    delivery->receiver.delivered(delivery->receiver.context, outcome);
+    answer_delivery_destroy(delivery);
+}
 
 static void on_reply(void *context, const struct exchange_reply *reply)
 {
@@ -37,108 +67,71 @@ static void on_reply(void *context, const struct exchange_reply *reply)
                  LOG_TEXT("detail", reply->detail));
         outcome.is_open = question_reopen(delivery->worker, kept);
     }
-    delivery->receiver.delivered(delivery->receiver.context, &outcome);
-    free(delivery);
+    conclude_delivery(delivery, &outcome);
 }
 
 /* The worker ends, and the question with it. */
 static void on_dropped(void *context)
 {
     struct delivery *delivery = context;
-    delivery->receiver.dropped(delivery->receiver.context);
-    free(delivery);
+    if (is_awaited(delivery))
+        delivery->receiver.dropped(delivery->receiver.context);
+    answer_delivery_destroy(delivery);
+}
+
+static void on_taken(void *context)
+{
+    conclude_delivery(context, &(struct question_delivery){.has_arrived = true});
 }
 
 /* The answer is taken here, and delivered later, as the receiver expects. */
-static void on_taken(void *context)
+static void tell_taken(struct delivery *delivery)
 {
-    struct delivery *delivery = context;
-    delivery->receiver.delivered(delivery->receiver.context,
-                                 &(struct question_delivery){.has_arrived = true});
-    free(delivery);
+    if (is_awaited(delivery))
+        loop_post(delivery->worker->loop, on_taken, delivery);
+    else
+        answer_delivery_destroy(delivery);
 }
 
-static void tell_taken(struct gateway_worker *worker, const struct question_receiver *receiver)
-{
-    struct delivery *delivery = memory_alloc(sizeof *delivery);
-    *delivery = (struct delivery){.worker = worker, .receiver = *receiver};
-    loop_post(worker->loop, on_taken, delivery);
-}
-
-static void send(struct gateway_worker *worker, struct kept_question *kept,
-                 const struct server_response *response, const struct question_receiver *receiver)
+static void send(struct delivery *delivery)
 {
     static const struct exchange_events events = {.reply = on_reply, .dropped = on_dropped};
-    struct delivery *delivery = NULL;
-    if (receiver && !kept->take_answer) {
-        delivery = memory_alloc(sizeof *delivery);
-        *delivery = (struct delivery){worker, kept, *receiver};
-    }
-    question_respond(worker, kept, response, delivery ? &events : NULL, delivery);
-    if (delivery)
+    const struct server_response response = {buffer_str(&delivery->result),
+                                             buffer_str(&delivery->error)};
+    bool waits = is_awaited(delivery) && !delivery->kept->take_answer;
+    question_respond(delivery->worker, delivery->kept, &response, waits ? &events : NULL, delivery);
+    if (waits)
         return;
-    question_settle(worker, kept);
-    if (receiver)
-        tell_taken(worker, receiver);
+    question_settle(delivery->worker, delivery->kept);
+    tell_taken(delivery);
 }
 
 /* ---- inside an approved call ---- */
 
-/* An answer that is on its way through the gate. */
-struct gated {
-    struct gateway_worker *worker;
-    struct kept_question *kept; /* closed by this answer, and not settled */
-    struct buffer result, error;
-    struct question_receiver receiver;
-    bool has_receiver; /* that has no delivery yet */
-};
-
-static void gated_destroy(struct gated *gated)
-{
-    buffer_finish(&gated->result);
-    buffer_finish(&gated->error);
-    free(gated);
-}
-
-static void refuse(const struct gated *gated)
+static void refuse(const struct delivery *delivery)
 {
     struct server_response response = {.result = STR("{\"action\":\"decline\"}")};
-    if (gated->kept->question.kind != QUESTION_ELICITATION)
+    if (delivery->kept->question.kind != QUESTION_ELICITATION)
         response = (struct server_response){
             .error = STR("{\"code\":-1,\"message\":\"The answer was refused\"}")};
-    question_respond(gated->worker, gated->kept, &response, NULL, NULL);
-}
-
-/* It could not be stored: the client may answer again. */
-static void tell_failed(struct gated *gated)
-{
-    struct question_delivery outcome = {.result = UPSTREAM_SILENT};
-    outcome.is_open = question_reopen(gated->worker, gated->kept);
-    gated->receiver.delivered(gated->receiver.context, &outcome);
+    question_respond(delivery->worker, delivery->kept, &response, NULL, NULL);
 }
 
 static void on_verdict(void *context, enum answer_verdict verdict)
 {
-    struct gated *gated = context;
-    const struct server_response response = {buffer_str(&gated->result), buffer_str(&gated->error)};
+    struct delivery *delivery = context;
+    struct question_delivery outcome = {.result = UPSTREAM_SILENT};
     if (verdict == ANSWER_PASSES) {
-        send(gated->worker, gated->kept, &response, gated->has_receiver ? &gated->receiver : NULL);
-    } else if (gated->has_receiver) {
-        tell_failed(gated);
+        send(delivery);
+    } else if (is_awaited(delivery)) { /* it could not be stored: the client may answer again */
+        outcome.is_open = question_reopen(delivery->worker, delivery->kept);
+        conclude_delivery(delivery, &outcome);
     } else {
         if (verdict == ANSWER_REFUSED)
-            refuse(gated);
-        question_settle(gated->worker, gated->kept);
+            refuse(delivery);
+        question_settle(delivery->worker, delivery->kept);
+        answer_delivery_destroy(delivery);
     }
-    gated_destroy(gated);
-}
-
-static void on_gate_dropped(void *context)
-{
-    struct gated *gated = context;
-    if (gated->has_receiver)
-        gated->receiver.dropped(gated->receiver.context);
-    gated_destroy(gated);
 }
 
 static void write_gated_question(struct buffer *out, const struct question *question)
@@ -153,42 +146,35 @@ static void write_gated_question(struct buffer *out, const struct question *ques
     buffer_append_text(out, "}}");
 }
 
-static void write_gated_answer(struct buffer *out, const struct gated *gated)
+static void write_gated_answer(struct buffer *out, const struct delivery *delivery)
 {
-    buffer_append_format(out, "{\"%s\":", gated->kept->question.id);
-    if (gated->result.length > 0) {
-        buffer_append(out, buffer_str(&gated->result));
+    buffer_append_format(out, "{\"%s\":", delivery->kept->question.id);
+    if (delivery->result.length > 0) {
+        buffer_append(out, buffer_str(&delivery->result));
     } else {
         buffer_append_text(out, "{\"error\":");
-        buffer_append(out, buffer_str(&gated->error));
+        buffer_append(out, buffer_str(&delivery->error));
         buffer_append_char(out, '}');
     }
     buffer_append_char(out, '}');
 }
 
 /* While people look at it the client is not kept waiting. */
-static void pass_gate(struct gateway_worker *worker, struct kept_question *kept,
-                      const struct server_response *response,
-                      const struct question_receiver *receiver)
+static void pass_gate(struct delivery *delivery)
 {
-    struct gated *gated = memory_alloc(sizeof *gated);
+    struct gateway_worker *worker = delivery->worker;
+    struct kept_question *kept = delivery->kept;
+    const struct question_receiver receiver = delivery->receiver;
     OWNED_BUFFER(question);
     OWNED_BUFFER(answer);
     ASSERT(kept->task && !kept->is_settled);
-    *gated = (struct gated){.worker = worker, .kept = kept};
-    buffer_append(&gated->result, response->result);
-    buffer_append(&gated->error, response->error);
-    gated->has_receiver = receiver != NULL;
-    if (receiver)
-        gated->receiver = *receiver;
     write_gated_question(&question, &kept->question);
-    write_gated_answer(&answer, gated);
+    write_gated_answer(&answer, delivery);
     const struct answer_gate_answers answers = {
         .task = kept->task, .questions = buffer_str(&question), .answers = buffer_str(&answer)};
-    if (answer_gate_pass(worker, &answers, on_verdict, on_gate_dropped, gated) == ANSWER_WAITS &&
-        receiver) {
-        gated->has_receiver = false;
-        tell_taken(worker, receiver);
+    if (answer_gate_pass(worker, &answers, on_verdict, on_dropped, delivery) == ANSWER_WAITS) {
+        delivery->receiver = (struct question_receiver){.delivered = NULL};
+        tell_taken(delivery_create(worker, kept, &receiver));
     }
 }
 
@@ -198,10 +184,13 @@ static void deliver_answer(struct gateway_worker *worker, struct kept_question *
                            const struct server_response *response,
                            const struct question_receiver *receiver)
 {
+    struct delivery *delivery = delivery_create(worker, kept, receiver);
+    buffer_append(&delivery->result, response->result);
+    buffer_append(&delivery->error, response->error);
     if (!kept->take_answer && answer_gate_applies(kept->task))
-        pass_gate(worker, kept, response, receiver);
+        pass_gate(delivery);
     else
-        send(worker, kept, response, receiver);
+        send(delivery);
 }
 
 /* ---- what is asked ---- */
