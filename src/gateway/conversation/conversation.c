@@ -10,7 +10,6 @@
 #include "call/broadcast.h"
 #include "rounds.h"
 #include "taskgate/core/assert.h"
-#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/map.h"
@@ -209,29 +208,9 @@ static void conversation_hold(struct conversation *conversation, const struct ev
 
 /* ---- questions ---- */
 
-/* It is in no table any more, and freed. */
-static void conversation_respond(struct conversation *conversation, struct question *question,
-                                 enum answer_kind kind, struct str result)
-{
-    const struct answer answer = {
-        .kind = kind, .question = mcp_question_of(str_from(question->message)), .result = result};
-    ASSERT(question->asked_id && answer.question != MCP_QUESTION_NONE);
-    conversation->up.protocol->answer(&conversation->up, str_from(question->asked_id), &answer);
-    question_free_in_round(question);
-}
-
-/* One of them; `id`: the server's, or empty. */
-static struct question *pull_asked(struct conversation *conversation, struct str id)
-{
-    return rounds_pull(questions_of_conversation(conversation), str_from(conversation->handle),
-                       STR_EMPTY, id, clock_now_ms());
-}
-
 static void refuse_all(struct conversation *conversation)
 {
-    struct question *question;
-    while ((question = pull_asked(conversation, STR_EMPTY)))
-        conversation_respond(conversation, question, ANSWER_NONE, STR_EMPTY);
+    rounds_refuse(&conversation->up, str_from(conversation->handle));
 }
 
 /* The client may answer the next round once. false: too many questions are open. */
@@ -308,8 +287,8 @@ static bool add_question(struct conversation *conversation, const struct event *
                                         .raw_key = name,
                                         .id = event->asked.id,
                                         .request = event->asked.request};
-    if (!rounds_add(questions_of_conversation(conversation), str_from(conversation->handle), &added,
-                    clock_now_ms()))
+    if (!rounds_add(questions_of_conversation(conversation), str_from(conversation->handle),
+                    &added))
         return false;
     if (conversation->leg[0] && !loop_timer_is_running(&conversation->gather))
         loop_timer_start(&conversation->gather, GATHER_MS);
@@ -331,13 +310,6 @@ static void conversation_take_question(struct conversation *conversation, const 
     up->protocol->answer(up, event->asked.id, &refusal);
 }
 
-static void conversation_withdraw(struct conversation *conversation, struct str asked_id)
-{
-    struct question *question;
-    while (asked_id.length > 0 && (question = pull_asked(conversation, asked_id)))
-        question_free_in_round(question);
-}
-
 /* ---- from the server ---- */
 
 static void on_event(void *context, const struct event *event)
@@ -346,7 +318,8 @@ static void on_event(void *context, const struct event *event)
     if (event->kind == EVENT_QUESTION)
         conversation_take_question(conversation, event);
     else if (event->kind == EVENT_WITHDRAWN)
-        conversation_withdraw(conversation, event->asked.id);
+        rounds_withdraw(questions_of_conversation(conversation), str_from(conversation->handle),
+                        event->asked.id);
     else if (!conversation->leg[0])
         conversation_hold(conversation, event);
     else if (is_last(event))
@@ -413,7 +386,7 @@ static bool take_answers(struct conversation *conversation, struct str answers)
     while ((question = rounds_pull_answered(questions_of_conversation(conversation),
                                             str_from(conversation->handle),
                                             (uint64_t)conversation->round, answers, &answer)))
-        conversation_respond(conversation, question, ANSWER_RESULT, answer);
+        rounds_respond(&conversation->up, question, answer);
     return count_questions(conversation) == 0;
 }
 

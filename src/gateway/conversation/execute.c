@@ -260,31 +260,6 @@ static bool execution_needs_session(const struct execution *execution)
 
 /* ---- what the server asks a client that leases a session: rows of a round of the task ---- */
 
-static void answer_server(struct execution *execution, struct str asked_id,
-                          const struct answer *answer)
-{
-    struct server_link *up = &execution->base.up;
-    ASSERT(execution->leases_session && up->state != LINK_NEW);
-    up->protocol->answer(up, asked_id, answer);
-}
-
-/* The client has not answered it. */
-static void refuse_question(struct execution *execution, const struct question *question)
-{
-    const struct answer none = {.kind = ANSWER_NONE,
-                                .question = mcp_question_of(str_from(question->message))};
-    answer_server(execution, str_from(question->asked_id), &none);
-}
-
-static struct question *pull_question(const struct execution *execution, struct str raw_key,
-                                      struct str id)
-{
-    struct question *question = rounds_pull(questions_of(execution), str_from(execution->base.id),
-                                            raw_key, id, clock_now_ms());
-    ASSERT(!question || question->asked_id);
-    return question;
-}
-
 static void note_questions(struct execution *execution)
 {
     task_inputs_tell(&execution->base);
@@ -294,13 +269,9 @@ static void note_questions(struct execution *execution)
 static void on_patience(void *context)
 {
     struct execution *execution = execution_from(context);
-    struct question *question;
     log_warn("The client of a task has not answered what the server asked",
              LOG_TEXT("task", execution->base.id));
-    while ((question = pull_question(execution, STR_EMPTY, STR_EMPTY))) {
-        refuse_question(execution, question);
-        question_free_in_round(question);
-    }
+    rounds_refuse(&execution->base.up, str_from(execution->base.id));
     note_questions(execution);
 }
 
@@ -327,7 +298,7 @@ static bool ask_client(struct execution *execution, const struct event *event)
     snprintf(name, sizeof name, "r1:%" PRIu64, ++execution->asked);
     const struct round_request added = {1, name, name + strlen("r1:"), event->asked.id,
                                         event->asked.request};
-    if (!rounds_add(table, id, &added, clock_now_ms()))
+    if (!rounds_add(table, id, &added))
         return false;
     loop_timer_start_with(&execution->patience, on_patience, execution,
                           execution->base.snapshot->config->pseudo.elicitation_timeout_ms);
@@ -339,23 +310,13 @@ static bool ask_client(struct execution *execution, const struct event *event)
 
 static void execution_take_question(struct execution *execution, const struct event *event)
 {
+    struct server_link *up = &execution->base.up;
     bool may = may_ask(execution, event->asked.kind);
+    ASSERT(execution->leases_session && up->state != LINK_NEW);
     if (!may || !ask_client(execution, event))
-        answer_server(execution, event->asked.id,
-                      &(struct answer){.kind = may ? ANSWER_TOO_MANY : ANSWER_UNABLE,
-                                       .question = event->asked.kind});
-}
-
-static void withdraw(struct execution *execution, struct str request_id)
-{
-    bool has_changed = false;
-    struct question *question;
-    while (request_id.length > 0 && (question = pull_question(execution, STR_EMPTY, request_id))) {
-        question_free_in_round(question);
-        has_changed = true;
-    }
-    if (has_changed)
-        note_questions(execution);
+        up->protocol->answer(up, event->asked.id,
+                             &(struct answer){.kind = may ? ANSWER_TOO_MANY : ANSWER_UNABLE,
+                                              .question = event->asked.kind});
 }
 
 /* Answers have come and do not go up yet: their questions end by no clock. */
@@ -374,15 +335,13 @@ static void answer_questions(struct execution *execution, struct str answers, bo
     struct str raw_key, answer;
     bool has_changed = false;
     for (size_t position = 0; json_next_member(answers, &position, &raw_key, &answer);) {
-        struct question *question = pull_question(execution, raw_key, STR_EMPTY);
+        struct question *question =
+            rounds_pull(questions_of(execution), str_from(execution->base.id), raw_key);
+        /* Neither refused, nor none that the protocol has. */
+        bool is_answer = pass && json_type(answer) == JSON_OBJECT;
         if (!question)
             continue; /* the server does not want it any more */
-        if (pass && json_type(answer) == JSON_OBJECT)
-            answer_server(execution, str_from(question->asked_id),
-                          &(struct answer){.kind = ANSWER_RESULT, .result = answer});
-        else
-            refuse_question(execution, question); /* or it is no answer that the protocol has */
-        question_free_in_round(question);
+        rounds_respond(&execution->base.up, question, is_answer ? answer : STR_EMPTY);
         has_changed = true;
     }
     if (!execution_is_asking(execution))
@@ -665,10 +624,10 @@ static void take_event_of_execution(void *context, const struct event *event)
         execution_take_round(base, event->text);
         break;
     case EVENT_WITHDRAWN:
-        if (execution->leases_session)
-            withdraw(execution, event->asked.id);
-        else
+        if (!execution->leases_session)
             take_questions_of_task(base, STR_EMPTY);
+        else if (rounds_withdraw(questions_of(execution), str_from(base->id), event->asked.id))
+            note_questions(execution);
         break;
     case EVENT_AGAIN:
         task_inputs_send(base, STR_EMPTY);

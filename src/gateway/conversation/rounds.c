@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/protocol.h"
 #include "taskgate/core/assert.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
@@ -93,8 +95,7 @@ bool rounds_put(struct question_table *table, struct str task, int64_t number, s
     return is_new;
 }
 
-bool rounds_add(struct question_table *table, struct str task, const struct round_request *added,
-                int64_t now_ms)
+bool rounds_add(struct question_table *table, struct str task, const struct round_request *added)
 {
     char key[QUESTION_KEY_BYTES];
     write_round_key(task, key);
@@ -102,7 +103,7 @@ bool rounds_add(struct question_table *table, struct str task, const struct roun
     struct question *question =
         make_question(key, added->round, memory_format("\"%s\"", added->name),
                       str_from(added->raw_key), added->request);
-    question->asked_ms = now_ms;
+    question->asked_ms = clock_now_ms();
     question->asked_id = memory_copy_str(added->id);
     if (question_table_add(table, question) == QUESTION_ADDED)
         return true;
@@ -111,6 +112,8 @@ bool rounds_add(struct question_table *table, struct str task, const struct roun
     return false;
 }
 
+/* By the key of its answer, or its id at the server, or, when both are empty, as one whose answer
+ * nobody has taken. */
 static bool is_meant_in_round(const struct question *question, struct str raw_key, struct str id)
 {
     struct str own = str_from(question->upstream_id);
@@ -122,8 +125,8 @@ static bool is_meant_in_round(const struct question *question, struct str raw_ke
     return !question->is_taken;
 }
 
-struct question *rounds_pull(struct question_table *table, struct str task, struct str raw_key,
-                             struct str id, int64_t now_ms)
+static struct question *pull_meant(struct question_table *table, struct str task,
+                                   struct str raw_key, struct str id)
 {
     struct question_walk walk = walk_rounds(table, task);
     struct question *question, *pulled = NULL;
@@ -137,8 +140,42 @@ struct question *rounds_pull(struct question_table *table, struct str task, stru
         return NULL;
     walk = walk_rounds(table, task);
     while ((question = question_walk_next(&walk)))
-        question->asked_ms = now_ms;
+        question->asked_ms = clock_now_ms();
     return pulled;
+}
+
+struct question *rounds_pull(struct question_table *table, struct str task, struct str raw_key)
+{
+    return pull_meant(table, task, raw_key, STR_EMPTY);
+}
+
+void rounds_respond(struct server_link *up, struct question *question, struct str result)
+{
+    const struct answer answer = {.kind = result.length > 0 ? ANSWER_RESULT : ANSWER_NONE,
+                                  .question = mcp_question_of(str_from(question->message)),
+                                  .result = result};
+    ASSERT(question->asked_id && answer.question != MCP_QUESTION_NONE);
+    up->protocol->answer(up, str_from(question->asked_id), &answer);
+    question_free_in_round(question);
+}
+
+void rounds_refuse(struct server_link *up, struct str task)
+{
+    struct question_table *table = up->worker->gateway->questions;
+    struct question *question;
+    while ((question = pull_meant(table, task, STR_EMPTY, STR_EMPTY)))
+        rounds_respond(up, question, STR_EMPTY);
+}
+
+bool rounds_withdraw(struct question_table *table, struct str task, struct str id)
+{
+    bool were_any = false;
+    struct question *question;
+    while (id.length > 0 && (question = pull_meant(table, task, STR_EMPTY, id))) {
+        question_free_in_round(question);
+        were_any = true;
+    }
+    return were_any;
 }
 
 static struct str answer_in_round(const struct question *question, struct str answers)

@@ -10,6 +10,8 @@
 #include "question_table.h"
 #include "taskgate/core/buffer.h"
 
+struct server_link;
+
 /* The requests of one round (JSON object, at least one member, at most QUESTIONS_PER_ROUND) take
  * the place of earlier ones. Those of a number that is there already keep their keys and answers,
  * and lose what is asked no more. false: they are the same as before. Requests for which the table
@@ -23,16 +25,20 @@ struct round_request {
     struct str id, request;     /* at the server, JSON texts */
 };
 /* Adds it. false: the table has no room. */
-bool rounds_add(struct question_table *table, struct str task, const struct round_request *added,
-                int64_t now_ms);
-/* Takes one out, for question_free_in_round(): that of this key, or with this id at the server, or,
- * when both are empty, one whose answer nobody has taken. NULL: there is none. */
-struct question *rounds_pull(struct question_table *table, struct str task, struct str raw_key,
-                             struct str id, int64_t now_ms);
+bool rounds_add(struct question_table *table, struct str task, const struct round_request *added);
+/* Takes out that of this key; NULL: there is none. */
+struct question *rounds_pull(struct question_table *table, struct str task, struct str raw_key);
 /* Takes out the first of the rounds up to `last` whose answer among `answers` (by name) is an
  * object; `answer` gets it. NULL: there is none. */
 struct question *rounds_pull_answered(struct question_table *table, struct str task, uint64_t last,
                                       struct str answers, struct str *answer);
+/* Gives the server of `up`, which has asked it there, the answer to one that was taken out, and
+ * frees it. `result` is an object; empty: the client has not answered. */
+void rounds_respond(struct server_link *up, struct question *question, struct str result);
+/* Does so, without an answer, with all whose answers nobody has taken. */
+void rounds_refuse(struct server_link *up, struct str task);
+/* The server does not want an answer to what it has asked with this id. false: to nothing. */
+bool rounds_withdraw(struct question_table *table, struct str task, struct str id);
 /* Those that are neither withdrawn nor answered to the server; `open` (may be NULL): of these, the
  * ones whose answer nobody has taken. */
 size_t rounds_count(struct question_table *table, struct str task, size_t *open);
