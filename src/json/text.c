@@ -444,6 +444,17 @@ void json_write_without_member(struct buffer *out, struct str object, const char
     text_append_span(out, cut.bytes + cut.length, object.bytes + object.length);
 }
 
+void json_set_member(struct buffer *object, const char *key, struct str value)
+{
+    struct buffer changed = {0};
+    if (value.length > 0)
+        json_write_with_member(&changed, buffer_str(object), key, value);
+    else
+        json_write_without_member(&changed, buffer_str(object), key);
+    buffer_finish(object);
+    *object = changed;
+}
+
 static bool text_is_one_of(struct str raw_key, const char *const *keys, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

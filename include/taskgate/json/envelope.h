@@ -81,6 +81,9 @@ enum envelope_status envelope_read(struct envelope *envelope, struct str body, s
 enum envelope_status envelope_read_own(struct envelope *envelope, struct buffer *body,
                                        struct error *error);
 void envelope_finish(struct envelope *envelope);
+/* An envelope that ends with its block, read or not: OWNED_ENVELOPE(envelope); */
+#define OWNED_ENVELOPE(name)                                                                       \
+    __attribute__((cleanup(envelope_finish))) struct envelope name = {.own_body = NULL}
 
 /* Appends the message with `text` in the place of `span`, one of its spans. */
 void envelope_write_replaced(const struct envelope *envelope, struct str span, struct str text,

@@ -89,6 +89,8 @@ void json_write_changed(struct buffer *out, struct str object, const struct json
                         size_t count);
 /* Writes `object` without the member `key`. */
 void json_write_without_member(struct buffer *out, struct str object, const char *key);
+/* Sets the member `key` of `object`, or takes it out when `value` is empty. */
+void json_set_member(struct buffer *object, const char *key, struct str value);
 /* Writes the members of `object` but those of these keys, in their order, without the white space
  * between them. An empty or non-object `object` counts as {}. */
 void json_write_other_members(struct buffer *out, struct str object, const char *const *keys,

@@ -25,6 +25,9 @@ void headers_init(struct headers *headers, bool owns);
 /* Views, in memory of the caller's as long as it suffices. */
 void headers_init_in(struct headers *headers, struct http_header *room, size_t capacity);
 void headers_finish(struct headers *headers);
+/* Empty headers that end with their block: OWNED_HEADERS(headers, true); */
+#define OWNED_HEADERS(name, owns_copies)                                                           \
+    __attribute__((cleanup(headers_finish))) struct headers name = {.owns = (owns_copies)}
 void headers_add(struct headers *headers, struct str name, struct str value);
 /* Gives back what the list has beyond its headers: it is kept for long. */
 void headers_fit(struct headers *headers);

@@ -202,15 +202,6 @@ static void decide_injection(struct call *call)
         !facts->client.declares_sampling && question_has_tools(call, QUESTION_SAMPLING);
 }
 
-static void legacy_session_add_member(struct buffer *object, const char *key, struct str value)
-{
-    struct buffer changed;
-    buffer_init(&changed);
-    json_write_with_member(&changed, buffer_str(object), key, value);
-    buffer_finish(object);
-    *object = changed;
-}
-
 /* The client's own bytes but for what is added to its capabilities. */
 static void legacy_session_write_message(const struct call *call, struct buffer *message)
 {
@@ -219,9 +210,9 @@ static void legacy_session_write_message(const struct call *call, struct buffer 
     OWNED_BUFFER(changed);
     buffer_append(&capabilities, json_member(params, "capabilities"));
     if (call->facts.server.injected_elicitation)
-        legacy_session_add_member(&capabilities, "elicitation", STR("{\"form\":{},\"url\":{}}"));
+        json_set_member(&capabilities, "elicitation", STR("{\"form\":{},\"url\":{}}"));
     if (call->facts.server.injected_sampling)
-        legacy_session_add_member(&capabilities, "sampling", STR("{}"));
+        json_set_member(&capabilities, "sampling", STR("{}"));
     json_write_with_member(&changed, params, "capabilities", buffer_str(&capabilities));
     json_write_with_member(message, call->envelope.body, "params", buffer_str(&changed));
 }

@@ -82,7 +82,7 @@ static bool bind_answer_request(struct task *task, const struct task *call, stru
 {
     OWNED_BUFFER(request);
     OWNED_BUFFER(shown);
-    struct envelope envelope;
+    OWNED_ENVELOPE(envelope);
     struct request_parts parts;
     write_answer_request(&request, call, arguments);
     write_shown(&shown, call);
@@ -96,7 +96,6 @@ static bool bind_answer_request(struct task *task, const struct task *call, stru
     task_set_request(task, buffer_str(&request));
     task_set_text(&task->shown, buffer_str(&shown));
     request_parts_finish(&parts);
-    envelope_finish(&envelope);
     return is_good;
 }
 

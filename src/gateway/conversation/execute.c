@@ -200,18 +200,12 @@ static struct sending sending_of_execution(struct server_link *link, struct task
  * tasks sent none. */
 static void add_task(struct buffer *body, const struct task *task)
 {
-    struct buffer asked, params, whole;
-    buffer_init(&asked);
-    buffer_init(&params);
-    buffer_init(&whole);
+    OWNED_BUFFER(asked);
+    OWNED_BUFFER(params);
     buffer_append_format(&asked, "{\"ttl\":%" PRId64 "}", task->ttl_ms);
     json_write_with_member(&params, json_member(buffer_str(body), "params"), "task",
                            buffer_str(&asked));
-    json_write_with_member(&whole, buffer_str(body), "params", buffer_str(&params));
-    buffer_finish(&params);
-    buffer_finish(&asked);
-    buffer_finish(body);
-    *body = whole;
+    json_set_member(body, "params", buffer_str(&params));
 }
 
 static void execution_take_id(struct execution *execution)
@@ -229,7 +223,7 @@ static void write_execution(struct server_link *link, struct headers *headers, s
 {
     struct execution *execution = execution_from(link->context);
     const struct task *task = execution->base.task;
-    struct envelope envelope;
+    OWNED_ENVELOPE(envelope);
     if (link->has_asked)
         execution_take_id(execution);
     buffer_append(id, buffer_str(&execution->base.request_id));
@@ -241,7 +235,6 @@ static void write_execution(struct server_link *link, struct headers *headers, s
                                   task->keep_task || !link->protocol->has_sessions, body);
     if (task->keep_task && (envelope.task.raw.length == 0 || execution->leases_session))
         add_task(body, task);
-    envelope_finish(&envelope);
     headers_add_all(headers, &execution->base.headers);
 }
 
@@ -279,11 +272,9 @@ static void on_patience(void *context)
 static bool may_ask(const struct execution *execution, enum mcp_question kind)
 {
     const struct task *task = execution->base.task;
-    struct envelope envelope;
+    OWNED_ENVELOPE(envelope);
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
-    bool may = mcp_may_ask(envelope.reserved.client_capabilities, kind);
-    envelope_finish(&envelope);
-    return may && !answer_gate_denies(task);
+    return mcp_may_ask(envelope.reserved.client_capabilities, kind) && !answer_gate_denies(task);
 }
 
 /* false: too many are open. */

@@ -8,6 +8,7 @@
 #include "state/tool_catalog.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_text.h"
 
@@ -310,17 +311,15 @@ void invocation_take_result(struct invocation *invocation, struct str result)
 {
     const struct task *task = invocation->task;
     struct catalog_tool tool;
-    struct buffer legacy;
+    OWNED_BUFFER(legacy);
     if (!*task->mirrored_headers || !*task->session) {
         outcome_of_result(&invocation->outcome, result);
         return;
     }
-    buffer_init(&legacy);
     catalog_find_tool(invocation->worker->gateway->catalog, str_from(task->source),
                       str_from(task->owner), str_from(task->tool), &tool);
     legacy_text_write_call_result(&legacy, result, tool.wraps_output);
     outcome_of_result(&invocation->outcome, buffer_str(&legacy));
-    buffer_finish(&legacy);
 }
 
 void invocation_take_reply(struct invocation *invocation, const struct exchange_reply *reply)

@@ -180,9 +180,8 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
     if (!task)
         return false;
     struct question_audience audience;
-    struct headers headers;
+    OWNED_HEADERS(headers, false);
     question_audience(call, &audience);
-    headers_init(&headers, false);
     headers_from_call(&headers, call);
     inbox_key_of_task(task, key);
     const struct question_origin origin = {
@@ -199,7 +198,6 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
     /* The gateway tells each change of its own task itself. */
     if (!str_equal(method, STR(MCP_TASK_STATUS)))
         notices_take(&origin, message);
-    headers_finish(&headers);
     task_unref(task);
     return true;
 }
@@ -209,9 +207,8 @@ static bool take_of_stream(struct call *call, struct str message, bool is_cancel
 {
     bool is_taken = true;
     struct question_audience audience;
-    struct headers headers;
+    OWNED_HEADERS(headers, false);
     question_audience(call, &audience);
-    headers_init(&headers, false);
     headers_from_call(&headers, call);
     const struct question_origin origin = {
         .worker = call->worker,
@@ -227,7 +224,6 @@ static bool take_of_stream(struct call *call, struct str message, bool is_cancel
         is_taken = question_take_cancel(&origin, message);
     else if (question_take(&origin, message))
         relay_wait_for_person(call);
-    headers_finish(&headers);
     return is_taken;
 }
 

@@ -2,6 +2,7 @@
 #include "outcome.h"
 
 #include "taskgate/core/assert.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/policy/gate.h"
 
@@ -97,17 +98,12 @@ void outcome_of_no_answer(struct outcome *outcome, struct str tool,
 
 void outcome_mark_edited(struct outcome *outcome)
 {
-    struct buffer meta, result;
+    OWNED_BUFFER(meta);
     if (outcome->change.outcome != TASK_OUTCOME_RESULT)
         return;
-    buffer_init(&meta);
-    buffer_init(&result);
     json_write_with_member(&meta, json_member(buffer_str(&outcome->text), "_meta"),
                            "taskgate/arguments-changed", STR("true"));
-    json_write_with_member(&result, buffer_str(&outcome->text), "_meta", buffer_str(&meta));
-    buffer_finish(&outcome->text);
-    outcome->text = result;
-    buffer_finish(&meta);
+    json_set_member(&outcome->text, "_meta", buffer_str(&meta));
 }
 
 const struct task_change *outcome_change(struct outcome *outcome)

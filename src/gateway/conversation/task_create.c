@@ -253,15 +253,13 @@ static bool joins_unsure(struct pending_create *create)
 
 static void keep_mirrored_headers(struct task *task, const struct call *call)
 {
-    struct buffer lines;
+    OWNED_BUFFER(lines);
     if (call_gives_session(call))
         client_request_keep(call, task);
     if (call->dialect->has_sessions)
         return;
-    buffer_init(&lines);
     mirrored_headers_write(call->exchange, &lines);
     task_set_text(&task->mirrored_headers, buffer_str(&lines));
-    buffer_finish(&lines);
 }
 
 struct task *task_create_bound(const struct call *call, const struct policy_decision *decision,

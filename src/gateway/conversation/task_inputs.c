@@ -50,10 +50,9 @@ void task_inputs_answer(struct gateway_worker *worker, struct task *task, struct
  * be said in the place of a model. */
 static void take_refusal(struct invocation *invocation, struct str id)
 {
-    struct buffer requests, answers;
+    OWNED_BUFFER(requests);
+    OWNED_BUFFER(answers);
     char *key = json_string_text(id, NULL);
-    buffer_init(&requests);
-    buffer_init(&answers);
     rounds_show(rounds_of(invocation->worker), str_from(invocation->id), &requests, &(int64_t){0});
     struct str method = json_path(buffer_str(&requests), key, "method");
     if (json_string_equals(method, STR(MCP_ELICIT))) {
@@ -64,8 +63,6 @@ static void take_refusal(struct invocation *invocation, struct str id)
                                    "upstream requires what the client does not give");
     }
     free(key);
-    buffer_finish(&answers);
-    buffer_finish(&requests);
 }
 
 static void deliver_refusal(struct gateway_worker *worker, const void *broadcast)
@@ -108,11 +105,9 @@ static void ask(const struct invocation *base, struct str key, struct str reques
                                            .audience = &base->audience,
                                            .task = base->task,
                                            .take_answer = take_answer};
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
     legacy_text_write_question(&message, key, request);
     question_take(&origin, buffer_str(&message));
-    buffer_finish(&message);
 }
 
 void task_inputs_ask(const struct invocation *invocation)
@@ -220,12 +215,11 @@ static void ask_round(struct invocation *invocation, struct str requests, bool h
  * call, where it has declared all of it. */
 static bool can_be_asked(const struct task *task, struct str requests)
 {
-    struct envelope envelope;
+    OWNED_ENVELOPE(envelope);
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
     struct str declared = envelope.reserved.client_capabilities;
-    bool declares = mcp_declares_task_extension(declared) || mcp_may_ask_all(declared, requests);
-    envelope_finish(&envelope);
-    return declares && !answer_gate_denies(task);
+    return (mcp_declares_task_extension(declared) || mcp_may_ask_all(declared, requests)) &&
+           !answer_gate_denies(task);
 }
 
 void task_inputs_take_round(struct invocation *invocation, struct str requests,

@@ -381,13 +381,11 @@ static void report_opened(struct opened_session *session)
 /* The client declares in each request what it can be asked. */
 static bool may_be_asked(const struct legacy_link *own)
 {
-    struct envelope envelope;
+    OWNED_ENVELOPE(envelope);
     if (!own->is_translated)
         return false;
     envelope_read(&envelope, own->link->maker->request(own->link), NULL);
-    bool may = mcp_may_ask_any(envelope.reserved.client_capabilities);
-    envelope_finish(&envelope);
-    return may;
+    return mcp_may_ask_any(envelope.reserved.client_capabilities);
 }
 
 /* Servers built with the official SDK ask on the session's stream, and not in the call. */
@@ -414,7 +412,7 @@ static void link_on_opened(struct opened_session *session, const struct exchange
 
 static void write_opening(const struct legacy_link *own, struct buffer *params)
 {
-    struct envelope envelope;
+    OWNED_ENVELOPE(envelope);
     if (!own->is_translated) {
         buffer_append(params, service_session_params());
         return;
@@ -422,7 +420,6 @@ static void write_opening(const struct legacy_link *own, struct buffer *params)
     envelope_read(&envelope, own->link->maker->request(own->link), NULL);
     legacy_text_write_initialize(params, envelope.reserved.client_capabilities,
                                  envelope.reserved.client_info);
-    envelope_finish(&envelope);
 }
 
 static void legacy_open(struct server_link *link, bool for_client)

@@ -100,10 +100,9 @@ static void notify_task(struct server_link *link, const char *method, struct str
 {
     struct task_trace trace;
     const struct sending whole = link->maker->sending(link, &trace);
-    struct headers headers;
+    OWNED_HEADERS(headers, true);
     OWNED_BUFFER(body);
     OWNED_BUFFER(id);
-    headers_init(&headers, true);
     headers_add_all(&headers, whole.headers);
     write_of_task(link, method, more, &headers, &body, &id);
     exchange_notify(link->worker, &(struct sending){.source = whole.source,
@@ -111,7 +110,6 @@ static void notify_task(struct server_link *link, const char *method, struct str
                                                     .headers = &headers,
                                                     .body = buffer_str(&body),
                                                     .id = buffer_str(&id)});
-    headers_finish(&headers);
 }
 
 static void modern_cancel(struct server_link *link, const char *reason)
@@ -168,18 +166,16 @@ static void on_poll(void *context)
     struct server_link *link = server_link_from(context);
     struct task_trace trace;
     struct sending sending = link->maker->sending(link, &trace);
-    struct headers headers;
+    OWNED_HEADERS(headers, true);
     OWNED_BUFFER(body);
     OWNED_BUFFER(id);
     ASSERT(link->state == LINK_FOLLOWING && !link->exchange);
-    headers_init(&headers, true);
     headers_add_all(&headers, sending.headers);
     write_of_task(link, "tasks/get", STR_EMPTY, &headers, &body, &id);
     sending.headers = &headers;
     sending.body = buffer_str(&body);
     sending.id = buffer_str(&id);
     link->exchange = exchange_send(link->worker, &sending, &events, link);
-    headers_finish(&headers);
 }
 
 static void modern_follow(struct server_link *link, const struct exchange_reply *reply)
@@ -217,26 +213,14 @@ static void on_reply(void *context, const struct exchange_reply *reply)
 
 /* ---- sending ---- */
 
-/* Sets the member, or takes it out when there is no value. */
-static void put_member(struct buffer *object, const char *key, struct str value)
-{
-    struct buffer changed = {0};
-    if (value.length > 0)
-        json_write_with_member(&changed, buffer_str(object), key, value);
-    else
-        json_write_without_member(&changed, buffer_str(object), key);
-    buffer_finish(object);
-    *object = changed;
-}
-
 /* The answers and the server's state take the place of what the request itself had. */
 static void put_round(const struct server_link *link, struct str answers, struct buffer *body)
 {
     OWNED_BUFFER(params);
     buffer_append(&params, json_member(buffer_str(body), "params"));
-    put_member(&params, "inputResponses", answers);
-    put_member(&params, "requestState", buffer_str(&link->request_state));
-    put_member(body, "params", buffer_str(&params));
+    json_set_member(&params, "inputResponses", answers);
+    json_set_member(&params, "requestState", buffer_str(&link->request_state));
+    json_set_member(body, "params", buffer_str(&params));
 }
 
 static void on_released(void *context)
@@ -253,10 +237,9 @@ static void modern_send_request(struct server_link *link, struct str answers)
 {
     struct task_trace trace;
     struct sending sending = link->maker->sending(link, &trace);
-    struct headers headers;
+    OWNED_HEADERS(headers, true);
     OWNED_BUFFER(body);
     OWNED_BUFFER(id);
-    headers_init(&headers, true);
     link->maker->write(link, &headers, &body, &id);
     if (link->has_asked)
         put_round(link, answers, &body);
@@ -265,7 +248,6 @@ static void modern_send_request(struct server_link *link, struct str answers)
     sending.id = buffer_str(&id);
     link->state = LINK_SENT;
     link->exchange = exchange_send(link->worker, &sending, &events_of_request, link);
-    headers_finish(&headers);
 }
 
 static void modern_begin(struct server_link *link)

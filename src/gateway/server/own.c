@@ -211,7 +211,7 @@ static void append_member(struct buffer *meta, const char *key, struct str value
 
 void client_request_read_meta(struct buffer *meta, struct str body)
 {
-    struct envelope envelope;
+    OWNED_ENVELOPE(envelope);
     ASSERT_NUMBERS(meta->length, ==, 0);
     envelope_read(&envelope, body, NULL);
     buffer_append_char(meta, '{');
@@ -219,7 +219,6 @@ void client_request_read_meta(struct buffer *meta, struct str body)
     append_member(meta, "clientInfo", envelope.reserved.client_info);
     append_member(meta, "clientCapabilities", envelope.reserved.client_capabilities);
     buffer_append_char(meta, '}');
-    envelope_finish(&envelope);
 }
 
 void client_request_write(const struct client_request *request, struct headers *headers,
@@ -344,7 +343,7 @@ void client_request_write_own(const struct call *call, const char *method, struc
 
 static void own_bind_request(struct task *task, struct str body)
 {
-    struct envelope envelope;
+    OWNED_ENVELOPE(envelope);
     struct request_parts parts;
     envelope_read(&envelope, body, NULL);
     request_parts_read(&parts, &envelope);
@@ -352,21 +351,17 @@ static void own_bind_request(struct task *task, struct str body)
     task_set_text(&task->other_params, buffer_str(&parts.other_params));
     memcpy(task->request_digest, parts.digest, sizeof task->request_digest);
     request_parts_finish(&parts);
-    envelope_finish(&envelope);
 }
 
 void client_request_digest(const struct call *call, char digest[DIGEST_HEX_BYTES])
 {
-    struct envelope envelope;
-    struct headers headers;
+    OWNED_ENVELOPE(envelope);
+    OWNED_HEADERS(headers, true);
     OWNED_BUFFER(body);
     OWNED_BUFFER(id);
-    headers_init(&headers, true);
     client_request_write_call(call, &headers, &body, &id);
     envelope_read(&envelope, buffer_str(&body), NULL);
     request_parts_digest(&envelope, digest);
-    envelope_finish(&envelope);
-    headers_finish(&headers);
 }
 
 static void own_keep(struct task *task, const struct headers *headers, struct str body)
@@ -380,13 +375,11 @@ static void own_keep(struct task *task, const struct headers *headers, struct st
 
 void client_request_keep(const struct call *call, struct task *task)
 {
-    struct headers headers;
+    OWNED_HEADERS(headers, true);
     OWNED_BUFFER(body);
     OWNED_BUFFER(id);
-    headers_init(&headers, true);
     client_request_write_call(call, &headers, &body, &id);
     own_keep(task, &headers, buffer_str(&body));
-    headers_finish(&headers);
 }
 
 /* The gateway follows the tasks of servers, and can be asked nothing. */
@@ -397,8 +390,7 @@ void client_request_keep_own(struct catalog *catalog, const struct config_source
     OWNED_BUFFER(params);
     OWNED_BUFFER(body);
     OWNED_BUFFER(id);
-    struct headers headers;
-    headers_init(&headers, true);
+    OWNED_HEADERS(headers, true);
     modern_text_write_with_tasks(&capabilities, STR("{}"));
     const struct modern_envelope declared = {
         .capabilities = buffer_str(&capabilities),
@@ -408,5 +400,4 @@ void client_request_keep_own(struct catalog *catalog, const struct config_source
     mirrored_headers_set(&headers, "tools/call", envelope->name.text);
     add_parameters(catalog, source->id, CATALOG_GATEWAY, envelope, &headers);
     own_keep(task, &headers, buffer_str(&body));
-    headers_finish(&headers);
 }

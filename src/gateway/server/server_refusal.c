@@ -25,10 +25,8 @@ static void server_refusal_take_headers(struct headers *headers, const struct ca
 
 void server_refusal_pass(struct call *call, const struct exchange_reply *reply)
 {
-    struct headers headers;
-    headers_init(&headers, true);
+    OWNED_HEADERS(headers, true);
     server_refusal_take_headers(&headers, call, reply->headers);
     call->outcome = "error";
     call_respond(call, reply->status, headers.items, headers.count, reply->body);
-    headers_finish(&headers);
 }

@@ -570,8 +570,7 @@ static struct opened_session *open_for(struct call *call)
                                       .most_bytes = OPENING_MOST_BYTES,
                                       .opened = sessions_on_opened};
     OWNED_BUFFER(params);
-    struct headers headers;
-    headers_init(&headers, false);
+    OWNED_HEADERS(headers, false);
     headers_from_call(&headers, call);
     legacy_text_write_initialize(&params, call->envelope.reserved.client_capabilities,
                                  call->envelope.reserved.client_info);
@@ -579,7 +578,6 @@ static struct opened_session *open_for(struct call *call)
     opening.params = buffer_str(&params);
     struct opened_session *session = opened_session_begin(&opening);
     session->users = 0; /* lease_out() counts the call */
-    headers_finish(&headers);
     return session;
 }
 

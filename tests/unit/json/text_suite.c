@@ -306,6 +306,12 @@ START_TEST(one_member_is_removed_and_the_rest_stays)
     json_write_without_member(&out, str_from(removals[_i].object), removals[_i].key);
     expect_str(buffer_str(&out), removals[_i].expected);
     ck_assert(json_check(buffer_str(&out), NULL));
+    json_set_member(&out, "k", STR("true"));
+    expect_str(json_member(buffer_str(&out), "k"), "true");
+    buffer_clear(&out);
+    buffer_append_text(&out, removals[_i].object);
+    json_set_member(&out, removals[_i].key, STR_EMPTY);
+    expect_str(buffer_str(&out), removals[_i].expected);
     buffer_finish(&out);
 }
 END_TEST
