@@ -25,7 +25,6 @@
 #include "gates/rate_limit.h"
 #include "inbox/inbox.h"
 #include "methods/list_cache.h"
-#include "methods/rewritten_lists.h"
 #include "replicas/carry.h"
 #include "replicas/news.h"
 #include "replicas/replicas.h"

@@ -127,8 +127,8 @@ const SESSIONS_SEEN = { all: 'limits.sessions' };
 /** Tables of src/gateway/state/seen_table.h, by the file that makes it, and its kind. */
 const SEEN_TABLES = {
   'src/gateway/gates/rate_limit.c kind': { all: 'MOST_PEERS in src/gateway/gates/rate_limit.c' },
-  'src/gateway/methods/list_cache.c kind': { all: 'ALL_BYTES in src/gateway/methods/list_cache.c' },
-  'src/gateway/methods/rewritten_lists.c kind': { all: 'ALL_BYTES in src/gateway/methods/rewritten_lists.c' },
+  'src/gateway/methods/list_cache.c kept': { all: 'ALL_KEPT_BYTES in src/gateway/methods/list_cache.c' },
+  'src/gateway/methods/list_cache.c rewritten': { all: 'ALL_REWRITTEN_BYTES in src/gateway/methods/list_cache.c' },
   'src/gateway/replicas/replicas.c homes': SESSIONS_SEEN,
   'src/gateway/state/accepted_pairs.c kind': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
   'src/gateway/state/session_table.c kind': SESSIONS_SEEN,

@@ -47,7 +47,7 @@ struct gateway {
     struct definition_watch *definitions; /* state/definition_watch.h */
     struct source_eras *eras;             /* state/source_eras.h */
     struct seen_table *list_cache;
-    struct seen_table *rewritten_lists; /* methods/rewritten_lists.h */
+    struct seen_table *rewritten_lists; /* methods/list_cache.h */
     struct seen_table *rate_limit, *principal_rate_limit;
     struct quota *detached;    /* calls that go on without their client (conversation/detach.c) */
     struct quota *promoted;    /* tasks that were promoted and run, by client_key_of_call() */

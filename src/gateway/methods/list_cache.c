@@ -1,22 +1,18 @@
-/* Lists by what they were asked with, the oldest of them first. */
+/* Lists by what they were asked with, and rewritten replies by hashes of what they were made of. */
 #include "list_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/digest.h"
-#include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/core/owned.h"
-#include "taskgate/mcp/cacheable.h"
-#include "taskgate/mcp/definition.h"
-#include "taskgate/policy/policy.h"
 
-#define MOST_LISTS 1000
-#define LIST_BYTES ((size_t)1024 * 1024) /* a longer one is not kept */
-#define ALL_BYTES ((size_t)64 * 1024 * 1024)
+#define MOST_KEPT 1000
+#define KEPT_BYTES ((size_t)1024 * 1024) /* a longer one is not kept */
+#define ALL_KEPT_BYTES ((size_t)64 * 1024 * 1024)
 
-struct entry {
+struct kept_list {
     struct seen_entry seen; /* first; clients make up cursors of any length: a digest is the key */
     struct list_text *text;
     struct str result; /* in `text` */
@@ -50,16 +46,11 @@ void list_text_unref(struct list_text *text)
         free(text);
 }
 
-static struct str list_text_str(const struct list_text *text)
-{
-    return str_slice(text->bytes, text->length);
-}
+/* ---- the last lists of each owner ---- */
 
-/* ---- what is kept ---- */
-
-static struct entry *list_cache_entry_of(struct seen_entry *seen)
+static struct kept_list *list_cache_entry_of(struct seen_entry *seen)
 {
-    return (struct entry *)seen; /* the table's entries are ours */
+    return (struct kept_list *)seen; /* the table's entries are ours */
 }
 
 static void list_cache_forgotten(struct seen_entry *seen)
@@ -69,36 +60,28 @@ static void list_cache_forgotten(struct seen_entry *seen)
 
 struct seen_table *list_cache_create(void)
 {
-    static const struct seen_table_kind kind = {.entry_bytes = sizeof(struct entry),
+    static const struct seen_table_kind kept = {.entry_bytes = sizeof(struct kept_list),
                                                 .is_exact = true,
-                                                .most_bytes = ALL_BYTES,
+                                                .most_bytes = ALL_KEPT_BYTES,
                                                 .forgotten = list_cache_forgotten};
-    return seen_table_create(&kind);
-}
-
-void list_cache_put(struct seen_table *lists, struct str key, struct str result)
-{
-    if (result.length > LIST_BYTES)
-        return;
-    struct list_text *text = list_text_create(result, STR_EMPTY);
-    list_cache_put_shared(lists, key, text, list_text_str(text));
-    list_text_unref(text);
+    return seen_table_create(&kept);
 }
 
 /* A text that several owners share counts for each of them. */
-void list_cache_put_shared(struct seen_table *lists, struct str key, struct list_text *text,
-                           struct str result)
+void list_cache_put(struct seen_table *lists, struct str key, struct list_text *text,
+                    struct str result)
 {
     char digest[DIGEST_HEX_BYTES];
-    if (result.length > LIST_BYTES)
+    if (result.length > KEPT_BYTES)
         return;
+    struct list_text *held = text ? list_text_ref(text) : list_text_create(result, STR_EMPTY);
     digest_sha256_hex(key, digest);
     struct seen_shard *shard = seen_table_lock(lists, str_from(digest));
-    struct entry *entry =
-        list_cache_entry_of(seen_shard_obtain(shard, str_from(digest), MOST_LISTS));
+    struct kept_list *entry =
+        list_cache_entry_of(seen_shard_obtain(shard, str_from(digest), MOST_KEPT));
     list_text_unref(entry->text);
-    entry->text = list_text_ref(text);
-    entry->result = result;
+    entry->text = held;
+    entry->result = text ? result : str_slice(held->bytes, held->length);
     seen_shard_weigh(shard, &entry->seen, result.length);
     seen_shard_unlock(shard);
 }
@@ -108,93 +91,202 @@ bool list_cache_get(struct seen_table *lists, struct str key, struct buffer *res
     char digest[DIGEST_HEX_BYTES];
     digest_sha256_hex(key, digest);
     struct seen_shard *shard = seen_table_lock(lists, str_from(digest));
-    const struct entry *entry = list_cache_entry_of(seen_shard_look(shard, str_from(digest)));
+    const struct kept_list *entry = list_cache_entry_of(seen_shard_look(shard, str_from(digest)));
     if (entry)
         buffer_append(result, entry->result);
     seen_shard_unlock(shard);
     return entry != NULL;
 }
 
-/* ---- the list of a call ---- */
+/* ---- rewritten replies ---- */
 
-void lists_write_key(const struct call *call, struct buffer *key)
+#define MOST_REWRITTEN 256
+#define REWRITTEN_BYTES ((size_t)8 * 1024 * 1024)      /* a longer one is not kept */
+#define ALL_REWRITTEN_BYTES ((size_t)32 * 1024 * 1024) /* texts and definitions */
+#define EDGE_BYTES 64 /* the id is sought in so many at both ends */
+
+struct kept_reply {
+    struct seen_entry seen; /* first; hashes are the key */
+    struct rewritten_list *list;
+};
+
+/* ---- a reply and its id ---- */
+
+static bool ends_value(char byte)
 {
-    buffer_init(key);
-    buffer_append_format(key, "%s/%s/%s/%s/%d/", call->source->id, call->owner, call->method->name,
-                         call->source->url, (int)call->dialect->era);
-    buffer_append(key, call->envelope.cursor.raw);
+    return byte == ',' || byte == '}' || byte == ' ' || byte == '\n' || byte == '\r' ||
+           byte == '\t';
 }
 
-void lists_keep(const struct call *call, struct list_text *text, struct str result)
+/* Whether `id` is the value at the key that stands at `at`. */
+static bool is_id_at(const char *at, const char *end, struct str id, const char **value)
 {
-    struct buffer key;
-    lists_write_key(call, &key);
-    if (text)
-        list_cache_put_shared(call->worker->gateway->list_cache, buffer_str(&key), text, result);
-    else
-        list_cache_put(call->worker->gateway->list_cache, buffer_str(&key), result);
-    buffer_finish(&key);
+    at += 5;
+    while (at < end && *at == ' ')
+        at++;
+    *value = at;
+    return (size_t)(end - at) > id.length && memcmp(at, id.bytes, id.length) == 0 &&
+           ends_value(at[id.length]);
 }
 
-/* ---- what clients may keep ---- */
-
-#define RELOADED_FOR_MS 60000
-
-int64_t lists_most_ttl_ms(const struct call *call)
+static bool find_between(const char *from, const char *to, const char *end, struct str id,
+                         const char **value)
 {
-    int64_t reloaded_ms = call->worker->gateway->reloaded_ms;
-    bool is_fresh =
-        reloaded_ms > 0 && loop_now_ms(call->worker->loop) - reloaded_ms < RELOADED_FOR_MS;
-    return is_fresh ? 0 : MCP_CACHEABLE_MOST_MS;
-}
-
-bool lists_may_show(const struct call *call, enum definition_kind kind, struct str name,
-                    struct str entry)
-{
-    const struct policy *policy = call->snapshot->policy;
-    const struct config_source *source = call->source;
-    bool is_judged = source->hide_flagged || source->pins[kind] == PIN_APPROVE;
-    struct policy_entry seen = {NULL};
-    struct mcp_definition definition;
-    if (is_judged && entry.length > 0) {
-        mcp_definition_read(&definition, kind, entry);
-        seen = (struct policy_entry){definition.digest, definition.flags};
+    for (const char *at = from; at < to; at++) {
+        at = memmem(at, (size_t)(to - at), "\"id\":", 5);
+        if (!at)
+            return false;
+        if (is_id_at(at, end, id, value))
+            return true;
     }
-    bool may = kind == DEFINITION_PROMPT ? policy_is_prompt_visible(policy, source, name, &seen)
-                                         : policy_is_skill_visible(policy, source, name, &seen);
-    if (seen.digest)
-        mcp_definition_finish(&definition);
-    return may;
+    return false;
 }
 
-/* ---- when upstream fails ---- */
-
-bool lists_answer_kept(struct call *call, enum lost_reason reason, list_writer write)
+bool reply_parts_find(struct reply_parts *parts, struct str message, struct str id)
 {
-    const struct call_carrier *carrier = call_carrier_of(call);
-    OWNED_BUFFER(key);
-    OWNED_BUFFER(kept);
-    OWNED_BUFFER(result);
-    OWNED_BUFFER(of_client);
-    if (reason == LOST_UNREADABLE)
+    const char *end = message.bytes + message.length, *value;
+    size_t edge = EDGE_BYTES + id.length;
+    if (id.length == 0 || message.length <= edge)
         return false;
-    lists_write_key(call, &key);
-    bool found = list_cache_get(call->worker->gateway->list_cache, buffer_str(&key), &kept);
-    if (found) {
-        log_warn("Upstream failed, the list is the one fetched before",
-                 LOG_TEXT("source", call->source->id), LOG_TEXT("method", call->method->name));
-        write(call, buffer_str(&kept), 0, &result);
-        if (carrier->write_result) /* the server's own words were kept */
-            carrier->write_result(call, buffer_str(&result), &of_client);
-        call_answer_result_of_server(call,
-                                     buffer_str(carrier->write_result ? &of_client : &result));
-    }
-    return found;
+    if (!find_between(message.bytes, message.bytes + edge, end, id, &value) &&
+        !find_between(end - edge, end, end, id, &value))
+        return false;
+    const char *behind = value + id.length;
+    parts->before = str_slice(message.bytes, (size_t)(value - message.bytes));
+    parts->behind = str_slice(behind, (size_t)(end - behind));
+    return true;
 }
 
-void lists_fetch(struct call *call, const struct looks *looks)
+/* ---- one of them ---- */
+
+static void hash(const struct rewritten_key *key, uint64_t hashes[REWRITTEN_HASHES])
 {
-    relay_start(
-        call, looks,
-        &(struct carried){.silence_ms = call->snapshot->config->times.tools_fetch_timeout_ms});
+    hashes[0] = str_hash(key->reply.before);
+    hashes[1] = str_hash(key->reply.behind);
+    hashes[2] = str_hash(key->source) + key->client;
+    hashes[3] = key->snapshot;
+    hashes[4] = key->principals;
+    hashes[5] = key->pins;
+}
+
+static struct str hashes_str(const uint64_t hashes[REWRITTEN_HASHES])
+{
+    return str_slice((const char *)hashes, REWRITTEN_HASHES * sizeof *hashes);
+}
+
+struct rewritten_list *rewritten_list_create(const struct rewritten_key *key,
+                                             struct catalog_page *page)
+{
+    struct rewritten_list *list = memory_alloc(sizeof *list);
+    list->references = 1;
+    hash(key, list->hashes);
+    list->source = memory_copy_str(key->source);
+    list->reply = list_text_create(key->reply.before, key->reply.behind);
+    list->id_at = key->reply.before.length;
+    list->page = page;
+    return list;
+}
+
+void rewritten_list_set_written(struct rewritten_list *list, struct buffer *text, size_t id_at)
+{
+    ASSERT_NUMBERS(id_at, <=, text->length);
+    list->written = *text;
+    list->written_id_at = id_at;
+    buffer_init(text);
+}
+
+void rewritten_list_write(const struct rewritten_list *list, struct str id, struct buffer *out)
+{
+    struct str text = buffer_str(&list->written);
+    size_t at = list->written_id_at;
+    buffer_reserve(out, text.length + id.length);
+    buffer_append(out, str_slice(text.bytes, at));
+    buffer_append(out, id);
+    buffer_append(out, str_slice(text.bytes + at, text.length - at));
+}
+
+void rewritten_list_unref(struct rewritten_list *list)
+{
+    if (!list || __atomic_sub_fetch(&list->references, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    catalog_page_destroy(list->page);
+    list_text_unref(list->reply);
+    buffer_finish(&list->written);
+    free(list->source);
+    free(list);
+}
+
+static size_t rewritten_lists_bytes_of(const struct rewritten_list *list)
+{
+    return sizeof *list + list->reply->length + list->written.capacity +
+           catalog_page_bytes(list->page);
+}
+
+/* The hashes only found it: what another server says must never be taken for it. */
+static bool rewritten_lists_is_of(const struct rewritten_list *list,
+                                  const struct rewritten_key *key)
+{
+    struct str before = str_slice(list->reply->bytes, list->id_at),
+               behind =
+                   str_slice(list->reply->bytes + list->id_at, list->reply->length - list->id_at);
+    return str_equal(behind, key->reply.behind) && str_equal(before, key->reply.before) &&
+           str_equal(str_from(list->source), key->source);
+}
+
+/* ---- all of them ---- */
+
+static struct kept_reply *rewritten_lists_entry_of(struct seen_entry *seen)
+{
+    return (struct kept_reply *)seen; /* the table's entries are ours */
+}
+
+/* The catalogue's lock is taken under that of the table here, and nowhere the other way round. */
+static void rewritten_lists_forgotten(struct seen_entry *seen)
+{
+    rewritten_list_unref(rewritten_lists_entry_of(seen)->list);
+}
+
+struct seen_table *rewritten_lists_create(void)
+{
+    static const struct seen_table_kind rewritten = {.entry_bytes = sizeof(struct kept_reply),
+                                                     .is_exact = true,
+                                                     .most_bytes = ALL_REWRITTEN_BYTES,
+                                                     .forgotten = rewritten_lists_forgotten};
+    return seen_table_create(&rewritten);
+}
+
+struct rewritten_list *rewritten_lists_find(struct seen_table *lists,
+                                            const struct rewritten_key *key)
+{
+    uint64_t hashes[REWRITTEN_HASHES];
+    struct rewritten_list *list = NULL;
+    hash(key, hashes);
+    struct seen_shard *shard = seen_table_lock(lists, hashes_str(hashes));
+    const struct kept_reply *entry =
+        rewritten_lists_entry_of(seen_shard_find(shard, hashes_str(hashes)));
+    if (entry) {
+        list = entry->list;
+        __atomic_add_fetch(&list->references, 1, __ATOMIC_RELAXED);
+    }
+    seen_shard_unlock(shard);
+    if (list && rewritten_lists_is_of(list, key))
+        return list;
+    rewritten_list_unref(list);
+    return NULL;
+}
+
+void rewritten_lists_put(struct seen_table *lists, struct rewritten_list *list)
+{
+    size_t bytes = rewritten_lists_bytes_of(list);
+    struct rewritten_list *old = list;
+    if (bytes <= REWRITTEN_BYTES) {
+        struct seen_shard *shard = seen_table_lock(lists, hashes_str(list->hashes));
+        struct kept_reply *entry = rewritten_lists_entry_of(
+            seen_shard_obtain(shard, hashes_str(list->hashes), MOST_REWRITTEN));
+        old = entry->list;
+        entry->list = list;
+        seen_shard_weigh(shard, &entry->seen, bytes);
+        seen_shard_unlock(shard);
+    }
+    rewritten_list_unref(old);
 }

@@ -1,14 +1,15 @@
 /*
- * The lists that owners have fetched, for when upstream fails: then each is given its own again
- * (behaviour 5.7). Shared by all workers behind one short lock. Any thread.
+ * Lists that are kept: those that owners have fetched, for when upstream fails, and replies of
+ * tools/list that were rewritten. Each table is shared by all workers behind one short lock. Any
+ * thread.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "conversation/relay.h"
 #include "state/seen_table.h"
-#include "taskgate/config/definitions.h"
+#include "state/tool_catalog.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/str.h"
 
@@ -22,37 +23,74 @@ struct list_text {
 struct list_text *list_text_create(struct str first, struct str second);
 void list_text_unref(struct list_text *text); /* NULL is allowed */
 
-struct seen_table *list_cache_create(void);
+/* ---- the last lists of each owner, who is given its own again (behaviour 5.7) ---- */
 
-/* `key` tells method, owner and cursor apart, and may be of any length. Copies both. Bounded:
- * the oldest go, and a very long list is not kept at all. */
-void list_cache_put(struct seen_table *lists, struct str key, struct str result);
-/* The same of a `result` inside a text, which is held and not copied. */
-void list_cache_put_shared(struct seen_table *lists, struct str key, struct list_text *text,
-                           struct str result);
+struct seen_table *list_cache_create(void);
+/* `key` tells method, owner and cursor apart, and may be of any length. `text`, which has the
+ * result, is held; NULL: the result is copied. Bounded: the oldest go, and a very long list is not
+ * kept at all. */
+void list_cache_put(struct seen_table *lists, struct str key, struct list_text *text,
+                    struct str result);
 /* Appends what is kept under `key` to `result`; false when nothing is. */
 bool list_cache_get(struct seen_table *lists, struct str key, struct buffer *result);
 
-/* ---- shared by the lists of tools, resources and prompts, and by `server/discover` ---- */
-/* The key of the list in the cache: who may be answered from what was fetched before is the one who
- * fetched it. */
-void lists_write_key(const struct call *call, struct buffer *key);
-/* Sends for a list. */
-void lists_fetch(struct call *call, const struct looks *looks);
-/* Writes a result of the server's for the client, who may keep it for `most_ms`. */
-typedef void (*list_writer)(struct call *call, struct str result, int64_t most_ms,
-                            struct buffer *out);
-/* Answers with what the owner fetched before, as `write` writes it for the client. false: nothing
- * is kept, or the failure is no reason. */
-bool lists_answer_kept(struct call *call, enum lost_reason reason, list_writer write);
+/*
+ * Replies of tools/list that were read and rewritten before: the same bytes for the same kind of
+ * client under the same configuration are not parsed again. The catalogue still learns with each
+ * reply, from the page beside the text, which tools owners were told. Nothing in an entry is of one
+ * owner: it is made of the server's bytes alone, and found by these bytes alone, all of which are
+ * compared.
+ */
 
-/* Keeps a list's result, or that of `server/discover`, for its owner. `text`, which holds it, may
- * be NULL. */
-void lists_keep(const struct call *call, struct list_text *text, struct str result);
-/* How long a client may keep a list that is made now: not at all for a minute after a reload. */
-int64_t lists_most_ttl_ms(const struct call *call);
+/* A reply without the value of its `id`, which changes with each request. */
+struct reply_parts {
+    struct str before, behind;
+};
+/* Finds `id`, as the request spelled it, near one end of the message, without reading it. False
+ * when it is not there. If the value of the message's own `id` was that once, it is so again in
+ * each message of the same parts. */
+bool reply_parts_find(struct reply_parts *parts, struct str message, struct str id);
 
-/* Whether a client may see the prompt or skill, by its last definition and by that of `entry`,
- * which may be empty: two answers at once may define it differently. */
-bool lists_may_show(const struct call *call, enum definition_kind kind, struct str name,
-                    struct str entry);
+/* All that the rewritten text depends on, but for the names of our tools. */
+struct rewritten_key {
+    struct reply_parts reply;
+    struct str source;
+    uint64_t snapshot;   /* its number */
+    unsigned client;     /* bits: the kind of client */
+    uint64_t principals; /* policy_principal_bits() of the caller */
+    uint64_t pins;       /* pins_version(), where it matters; else 0 */
+};
+
+#define REWRITTEN_HASHES 6
+/* One of them, immutable. Spans point into `reply`. */
+struct rewritten_list {
+    size_t references; /* atomic */
+    uint64_t hashes[REWRITTEN_HASHES];
+    char *source;
+    size_t id_at;            /* in `reply` */
+    struct list_text *reply; /* its parts, one behind the other */
+    struct str result, next_cursor;
+    struct catalog_page *page;  /* the page for the catalogue */
+    unsigned offered, prefixed; /* of our tools: pseudo_tools_names() when it was written */
+    struct buffer written;      /* the rewritten reply, without its id, too */
+    size_t written_id_at;
+};
+
+/* It ends before the catalogue, whose pages it holds. */
+struct seen_table *rewritten_lists_create(void);
+
+/* With a reference for the caller; NULL when there is none. */
+struct rewritten_list *rewritten_lists_find(struct seen_table *lists,
+                                            const struct rewritten_key *key);
+void rewritten_list_unref(struct rewritten_list *list); /* NULL is allowed */
+
+/* A new one, for its maker to fill in; not yet among the others. Takes `page` over. */
+struct rewritten_list *rewritten_list_create(const struct rewritten_key *key,
+                                             struct catalog_page *page);
+/* `text`, which is taken over, is the rewritten reply without its id, which stood at `id_at`. */
+void rewritten_list_set_written(struct rewritten_list *list, struct buffer *text, size_t id_at);
+/* Appends the rewritten reply with this id. */
+void rewritten_list_write(const struct rewritten_list *list, struct str id, struct buffer *out);
+/* Takes the reference over. Bounded in number and bytes: the longest unused go, and a very long one
+ * is not kept at all. */
+void rewritten_lists_put(struct seen_table *lists, struct rewritten_list *list);

@@ -1,15 +1,17 @@
-/* resources/list and prompts/list, rewritten for the client (behaviour 5.3). */
+/* The lists of servers, rewritten for the client (behaviour 5.3), and `server/discover`, with which
+ * a client of both eras finds out which of them a source serves. */
 #include <string.h>
 
 #include "call/client_profile.h"
+#include "call/extensions.h"
 #include "conversation/question.h"
 #include "conversation/relay.h"
 #include "decision/agent_reason.h"
 #include "list_cache.h"
 #include "methods.h"
-#include "rewritten_lists.h"
 #include "server/catalogue.h"
 #include "server/probe.h"
+#include "server/protocol.h"
 #include "state/definition_watch.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"
@@ -17,12 +19,111 @@
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
+#include "taskgate/mcp/definition.h"
 #include "taskgate/mcp/extension.h"
 #include "taskgate/mcp/lists.h"
 #include "taskgate/policy/gate.h"
 #include "taskgate/policy/pins.h"
+#include "taskgate/policy/policy.h"
 #include "tools/doc_resources.h"
 #include "tools/tools.h"
+
+/* ---- the list of a call ---- */
+
+/* Who may be answered from what was fetched before is the one who fetched it. */
+static void lists_write_key(const struct call *call, struct buffer *key)
+{
+    buffer_append_format(key, "%s/%s/%s/%s/%d/", call->source->id, call->owner, call->method->name,
+                         call->source->url, (int)call->dialect->era);
+    buffer_append(key, call->envelope.cursor.raw);
+}
+
+/* Keeps a list's result, or that of `server/discover`, for its owner. `text`, which holds it, may
+ * be NULL. */
+static void lists_keep(const struct call *call, struct list_text *text, struct str result)
+{
+    OWNED_BUFFER(key);
+    lists_write_key(call, &key);
+    list_cache_put(call->worker->gateway->list_cache, buffer_str(&key), text, result);
+}
+
+/* ---- what clients may keep ---- */
+
+#define RELOADED_FOR_MS 60000
+
+/* How long a client may keep a list that is made now: not at all for a minute after a reload. */
+static int64_t lists_most_ttl_ms(const struct call *call)
+{
+    int64_t reloaded_ms = call->worker->gateway->reloaded_ms;
+    bool is_fresh =
+        reloaded_ms > 0 && loop_now_ms(call->worker->loop) - reloaded_ms < RELOADED_FOR_MS;
+    return is_fresh ? 0 : MCP_CACHEABLE_MOST_MS;
+}
+
+/* Whether a client may see the prompt or skill, by its last definition and by that of `entry`,
+ * which may be empty: two answers at once may define it differently. */
+static bool lists_may_show(const struct call *call, enum definition_kind kind, struct str name,
+                           struct str entry)
+{
+    const struct policy *policy = call->snapshot->policy;
+    const struct config_source *source = call->source;
+    bool is_judged = source->hide_flagged || source->pins[kind] == PIN_APPROVE;
+    struct policy_entry seen = {NULL};
+    struct mcp_definition definition;
+    if (is_judged && entry.length > 0) {
+        mcp_definition_read(&definition, kind, entry);
+        seen = (struct policy_entry){definition.digest, definition.flags};
+    }
+    bool may = kind == DEFINITION_PROMPT ? policy_is_prompt_visible(policy, source, name, &seen)
+                                         : policy_is_skill_visible(policy, source, name, &seen);
+    if (seen.digest)
+        mcp_definition_finish(&definition);
+    return may;
+}
+
+/* ---- when upstream fails ---- */
+
+/* Writes a result of the server's for the client, who may keep it for `most_ms`. */
+typedef void (*list_writer)(struct call *call, struct str result, int64_t most_ms,
+                            struct buffer *out);
+
+/* Answers with what the owner fetched before, as `write` writes it for the client. false: nothing
+ * is kept, or the failure is no reason. */
+static bool lists_answer_kept(struct call *call, enum lost_reason reason, list_writer write)
+{
+    const struct call_carrier *carrier = call_carrier_of(call);
+    OWNED_BUFFER(key);
+    OWNED_BUFFER(kept);
+    OWNED_BUFFER(result);
+    OWNED_BUFFER(of_client);
+    if (reason == LOST_UNREADABLE)
+        return false;
+    lists_write_key(call, &key);
+    bool found = list_cache_get(call->worker->gateway->list_cache, buffer_str(&key), &kept);
+    if (found) {
+        log_warn("Upstream failed, the list is the one fetched before",
+                 LOG_TEXT("source", call->source->id), LOG_TEXT("method", call->method->name));
+        write(call, buffer_str(&kept), 0, &result);
+        if (carrier->write_result) /* the server's own words were kept */
+            carrier->write_result(call, buffer_str(&result), &of_client);
+        call_answer_result_of_server(call,
+                                     buffer_str(carrier->write_result ? &of_client : &result));
+    }
+    return found;
+}
+
+/* Sends for a list. */
+static void lists_fetch(struct call *call, const struct looks *looks)
+{
+    relay_start(
+        call, looks,
+        &(struct carried){.silence_ms = call->snapshot->config->times.tools_fetch_timeout_ms});
+}
+
+static bool is_first_page(const struct call *call)
+{
+    return call->envelope.cursor.raw.length == 0;
+}
 
 /* The methods of extensions that rules judge, by the table: the parameter, and the URIs that the
  * answer names. */
@@ -47,7 +148,7 @@ static void pin_skills(const struct call *call, struct str result)
     json_members(result, keys, 3, found);
     bool has_more = found[2].length > 0 && json_type(found[2]) != JSON_NULL;
     definition_watch_see_entries(watch, call->source, DEFINITION_SKILL, found[1],
-                                 call->envelope.cursor.raw.length == 0 && !has_more);
+                                 is_first_page(call) && !has_more);
     if (found[0].length == 0)
         return;
     buffer_init(&entry);
@@ -434,7 +535,7 @@ static void lists_rewrite(struct call *call, const struct relay_reply *message, 
     struct rewritten_list *list = NULL;
     bool is_list = json_type(reply.list.items) == JSON_ARRAY;
     reply.page = catalog_page_create(call->worker->gateway->catalog);
-    reply.is_first = call->envelope.cursor.raw.length == 0;
+    reply.is_first = is_first_page(call);
     reply.is_last = mcp_list_is_last(&reply.list);
     write_tools(&reply, out);
     if (is_list)
@@ -461,9 +562,7 @@ static bool lists_recall(struct call *call, struct str message, struct buffer *o
     if (!list)
         return false;
     bool is_last = list->next_cursor.length == 0;
-    learn(&(struct tools_reply){.call = call,
-                                .is_first = call->envelope.cursor.raw.length == 0,
-                                .is_last = is_last},
+    learn(&(struct tools_reply){.call = call, .is_first = is_first_page(call), .is_last = is_last},
           list->page);
     struct tool_names ours = {0};
     if (has_ours(call, is_last))
@@ -498,17 +597,7 @@ void tools_list_handle(struct call *call)
     call_with_facts(call, relay_tools);
 }
 
-/* Writes a list that `list` has been made of, the server's, and finishes it. */
-static void write_list(const struct call *call, struct str servers, struct buffer *list,
-                       int64_t most_ms, struct buffer *out)
-{
-    size_t start = out->length;
-    call->dialect->write_list(out, buffer_str(list), most_ms);
-    mcp_cacheable_drop_tags(out, start, servers);
-    buffer_finish(list);
-}
-
-/* ---- resources and prompts ---- */
+/* ---- resources, their templates, and prompts ---- */
 
 static bool judge_name(void *context, struct str name, struct str entry)
 {
@@ -523,105 +612,94 @@ static bool lists_judge_resource(void *context, struct str uri, struct str entry
            !(doc_resources_are_offered(call) && doc_resources_have(uri));
 }
 
-/* Ours come behind upstream's, on the first page. */
-static void write_resources(struct call *call, struct str result, int64_t most_ms,
-                            struct buffer *out)
+/* Templates name no resource, so all are shown. */
+static const struct named_list {
+    const char *member, *key;
+    mcp_name_judge judge; /* NULL: all entries are shown */
+} resources = {"resources", "uri", lists_judge_resource},
+  templates = {"resourceTemplates", "", NULL}, prompts = {"prompts", "name", judge_name};
+
+static const struct named_list *named_list_of(const struct call *call)
 {
-    struct buffer theirs, ours, all;
-    buffer_init(&theirs);
-    buffer_init(&ours);
-    buffer_init(&all);
-    mcp_list_filter(&theirs, result, "resources", "uri", lists_judge_resource, call);
-    doc_resources_write_entries(&ours);
-    if (doc_resources_are_offered(call) && call->envelope.cursor.raw.length == 0)
-        mcp_list_append(&all, buffer_str(&theirs), "resources", buffer_str(&ours));
-    else
-        buffer_append(&all, buffer_str(&theirs));
-    buffer_finish(&ours);
-    buffer_finish(&theirs);
-    write_list(call, result, &all, most_ms, out);
+    enum mcp_treatment treatment = call->method->treatment;
+    return treatment == MCP_RESOURCES_LIST             ? &resources
+           : treatment == MCP_RESOURCES_TEMPLATES_LIST ? &templates
+                                                       : &prompts;
 }
 
-static void write_prompts(struct call *call, struct str result, int64_t most_ms, struct buffer *out)
-{
-    struct buffer list;
-    buffer_init(&list);
-    mcp_list_filter(&list, result, "prompts", "name", judge_name, call);
-    write_list(call, result, &list, most_ms, out);
-}
-
-static void rewrite_resources(struct call *call, const struct relay_reply *reply,
+static void lists_write_shown(struct call *call, const struct named_list *list, struct str result,
                               struct buffer *out)
 {
-    lists_keep(call, NULL, reply->result);
-    write_resources(call, reply->result, lists_most_ttl_ms(call), out);
+    if (list->judge)
+        mcp_list_filter(out, result, list->member, list->key, list->judge, call);
+    else
+        buffer_append(out, result);
+}
+
+/* Writes a result of the server's for the client. Our resources come after the server's, on the
+ * first page. */
+static void write_named_list(struct call *call, struct str result, int64_t most_ms,
+                             struct buffer *out)
+{
+    const struct named_list *list = named_list_of(call);
+    size_t start = out->length;
+    OWNED_BUFFER(theirs);
+    OWNED_BUFFER(ours);
+    OWNED_BUFFER(all);
+    lists_write_shown(call, list, result, &theirs);
+    if (list == &resources && doc_resources_are_offered(call) && is_first_page(call)) {
+        doc_resources_write_entries(&ours);
+        mcp_list_append(&all, buffer_str(&theirs), list->member, buffer_str(&ours));
+    }
+    call->dialect->write_list(out, buffer_str(all.length > 0 ? &all : &theirs), most_ms);
+    mcp_cacheable_drop_tags(out, start, result);
+}
+
+static void rewrite_named(struct call *call, const struct relay_reply *reply, struct buffer *out)
+{
+    write_named_list(call, reply->result, lists_most_ttl_ms(call), out);
 }
 
 static void pin_prompts(struct call *call, struct str result)
 {
-    bool is_whole = call->envelope.cursor.raw.length == 0 && mcp_next_cursor(result).length == 0;
+    bool is_whole = is_first_page(call) && mcp_next_cursor(result).length == 0;
     definition_watch_see_entries(call->worker->gateway->definitions, call->source,
                                  DEFINITION_PROMPT, json_member(result, "prompts"), is_whole);
 }
 
-static void rewrite_prompts(struct call *call, const struct relay_reply *reply, struct buffer *out)
+static void keep_and_rewrite(struct call *call, const struct relay_reply *reply, struct buffer *out)
 {
     lists_keep(call, NULL, reply->result);
-    pin_prompts(call, reply->result);
-    write_prompts(call, reply->result, lists_most_ttl_ms(call), out);
-}
-
-/* Templates name no resource, so all are shown. */
-static void rewrite_templates(struct call *call, const struct relay_reply *reply,
-                              struct buffer *out)
-{
-    size_t start = out->length;
-    call->dialect->write_list(out, reply->result, lists_most_ttl_ms(call));
-    mcp_cacheable_drop_tags(out, start, reply->result);
+    if (named_list_of(call) == &prompts)
+        pin_prompts(call, reply->result);
+    rewrite_named(call, reply, out);
 }
 
 /* ---- when upstream fails ---- */
 
-static bool answer_kept_resources(struct call *call, enum lost_reason reason)
+static bool answer_kept_named(struct call *call, enum lost_reason reason)
 {
-    return lists_answer_kept(call, reason, write_resources);
-}
-
-static bool answer_kept_prompts(struct call *call, enum lost_reason reason)
-{
-    return lists_answer_kept(call, reason, write_prompts);
+    return lists_answer_kept(call, reason, write_named_list);
 }
 
 /* The list has our resources alone when upstream does not know the method. */
-static bool replace_resources(struct call *call, struct str error, struct buffer *message)
+static bool replace_with_ours(struct call *call, struct str error, struct buffer *message)
 {
-    struct buffer result;
+    OWNED_BUFFER(empty);
+    OWNED_BUFFER(result);
     if (!doc_resources_replace(call, error))
         return false;
-    buffer_init(&result);
-    write_resources(call, STR("{\"resources\":[]}"), 0, &result);
+    buffer_append_format(&empty, "{\"%s\":[]}", named_list_of(call)->member);
+    write_named_list(call, buffer_str(&empty), 0, &result);
     call->dialect->write_own_result(message, call->envelope.id, buffer_str(&result));
-    buffer_finish(&result);
-    return true;
-}
-
-static bool replace_templates(struct call *call, struct str error, struct buffer *message)
-{
-    struct buffer result;
-    if (!doc_resources_replace(call, error))
-        return false;
-    buffer_init(&result);
-    call->dialect->write_list(&result, STR("{\"resourceTemplates\":[]}"), 0);
-    call->dialect->write_own_result(message, call->envelope.id, buffer_str(&result));
-    buffer_finish(&result);
     return true;
 }
 
 static void relay_resources(struct call *call)
 {
-    static const struct looks looks = {.rewrite = rewrite_resources,
-                                       .replace_error = replace_resources,
-                                       .stand_in = answer_kept_resources};
+    static const struct looks looks = {.rewrite = keep_and_rewrite,
+                                       .replace_error = replace_with_ours,
+                                       .stand_in = answer_kept_named};
     lists_fetch(call, &looks);
 }
 
@@ -632,9 +710,9 @@ void resources_list_handle(struct call *call)
 
 static void relay_templates(struct call *call)
 {
-    static const struct looks none = {0}, of_none = {.replace_error = replace_templates};
-    static const struct looks modern = {.rewrite = rewrite_templates,
-                                        .replace_error = replace_templates};
+    static const struct looks none = {0}, of_none = {.replace_error = replace_with_ours};
+    static const struct looks modern = {.rewrite = rewrite_named,
+                                        .replace_error = replace_with_ours};
     if (!call->dialect->has_sessions) /* a modern answer is read in any case */
         relay_start(call, &modern, NULL);
     else
@@ -648,8 +726,67 @@ void resources_templates_list_handle(struct call *call)
 
 void prompts_list_handle(struct call *call)
 {
-    static const struct looks looks = {.rewrite = rewrite_prompts, .stand_in = answer_kept_prompts};
+    static const struct looks looks = {.rewrite = keep_and_rewrite, .stand_in = answer_kept_named};
     lists_fetch(call, &looks);
+}
+
+/* ---- server/discover ---- */
+
+/* A legacy source: the clients of both eras fall back to `initialize` on this. Or a modern one, and
+ * a request that is not. */
+void discover_refuse_handle(struct call *call)
+{
+    bool is_incomplete = source_eras_serves_modern(call->worker->gateway->eras, call->source,
+                                                   loop_now_ms(call->worker->loop));
+    OWNED_BUFFER(text);
+    jsonrpc_write_error(&text, call->envelope.id,
+                        is_incomplete ? JSONRPC_INCOMPLETE_ENVELOPE : JSONRPC_METHOD_NOT_FOUND,
+                        STR_EMPTY, NULL);
+    call_answer_status(call, 400, buffer_str(&text));
+}
+
+/* A rule may make a task of any call, so the extension is offered whatever the server has. */
+static void discover_write(struct call *call, struct str result, int64_t most_ms,
+                           struct buffer *out)
+{
+    size_t start = out->length;
+    OWNED_BUFFER(shown);
+    extensions_write_shown(call, result, &shown);
+    mcp_discover_write(out, buffer_str(&shown), true, most_ms);
+    mcp_cacheable_drop_tags(out, start, result);
+}
+
+static void discover_rewrite(struct call *call, const struct relay_reply *reply, struct buffer *out)
+{
+    era_probe_note_result(call->worker->gateway, call->source, reply->result);
+    lists_keep(call, NULL, reply->result);
+    discover_write(call, reply->result, lists_most_ttl_ms(call), out);
+}
+
+static bool discover_answer_kept(struct call *call, enum lost_reason reason)
+{
+    return lists_answer_kept(call, reason, discover_write);
+}
+
+/* In the place of a server that has no such method. */
+static void discover_answer_described(struct call *call)
+{
+    OWNED_BUFFER(described);
+    OWNED_BUFFER(shown);
+    server_legacy.describe(call, &described);
+    extensions_write_shown(call, buffer_str(&described), &shown);
+    call_answer_result(call, buffer_str(&shown));
+}
+
+void discover_handle(struct call *call)
+{
+    static const struct looks looks = {.rewrite = discover_rewrite,
+                                       .stand_in = discover_answer_kept};
+    call_identify(call);
+    if (call_leases_session(call))
+        server_legacy.obtain(call, discover_answer_described);
+    else
+        lists_fetch(call, &looks);
 }
 
 /* ---- a list that comes late ---- */
@@ -667,10 +804,10 @@ void lists_rewrite_resumed(struct call *call, const struct relay_reply *reply, s
     if (has_list(result, "tools")) {
         tools_list_write_late(call, result, out);
     } else if (has_list(result, "resources")) {
-        mcp_list_filter(out, result, "resources", "uri", lists_judge_resource, call);
+        lists_write_shown(call, &resources, result, out);
     } else if (has_list(result, "prompts")) {
         pin_prompts(call, result);
-        mcp_list_filter(out, result, "prompts", "name", judge_name, call);
+        lists_write_shown(call, &prompts, result, out);
     } else if (has_list(result, "skills") || json_member(result, "skill").length > 0) {
         extension_write_late(call, result, out);
     } else {

@@ -6,7 +6,6 @@
 #include "conversation/question.h"
 #include "conversation/relay.h"
 #include "methods.h"
-#include "skill_contents.h"
 #include "tools/doc_resources.h"
 
 #include "taskgate/core/assert.h"

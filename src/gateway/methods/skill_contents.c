@@ -1,5 +1,5 @@
 /* Contents of files, compared with the digests of skills. */
-#include "skill_contents.h"
+#include "methods.h"
 
 #include <openssl/evp.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "conversation/question.h"
 #include "conversation/relay.h"
 #include "methods.h"
-#include "skill_contents.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"
 

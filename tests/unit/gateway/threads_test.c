@@ -78,7 +78,7 @@ static void use_catalog(struct shared *shared, struct str name, int round)
     catalog_page_destroy(page);
     catalog_find_tool(shared->catalog, STR("up"), name, name, &known);
     ck_assert(known.known);
-    list_cache_put(shared->list_cache, name, STR("list"));
+    list_cache_put(shared->list_cache, name, NULL, STR("list"));
     list_cache_get(shared->list_cache, name, &kept);
     server_status_note(shared->catalog, STR("up"), round % 2 == 0);
     if (round % 50 == 0) {

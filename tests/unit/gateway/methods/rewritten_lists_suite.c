@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "methods/rewritten_lists.h"
+#include "methods/list_cache.h"
 #include "suites.h"
 #include "taskgate/core/memory.h"
 
