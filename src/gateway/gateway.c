@@ -47,7 +47,6 @@
 #include "taskgate/gateway/gateway.h"
 #include "taskgate/mcp/dialect.h"
 #include "taskgate/store/store.h"
-#include "tools/detached_answer.h"
 #include "tools/plain.h"
 #include "tools/repeated_news.h"
 

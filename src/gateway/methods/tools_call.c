@@ -522,7 +522,7 @@ static void fail_execution(struct call *call, struct str what, const char *why)
     OWNED_BUFFER(text);
     buffer_append_format(&text, "Failed to execute tool: '%.*s' ", STR_ARGS(what));
     pseudo_tools_write_text(call, why, &text);
-    pseudo_answer_text(call, buffer_str(&text), true);
+    pseudo_fail(call, "%.*s", STR_ARGS(buffer_str(&text)));
 }
 
 /* Writes the plain call that the client would have sent: with its own id, and with its own _meta,
@@ -572,7 +572,7 @@ static void execute_tool(struct call *call, struct str arguments)
         execute_call(call, wait_ms);
 }
 
-static void pseudo_tool_execute_tool(struct call *call, struct str arguments)
+void pseudo_tool_execute_tool(struct call *call, struct str arguments)
 {
     OWNED_BUFFER(server);
     pseudo_argument_text(arguments, "server", &server);
@@ -596,20 +596,16 @@ static void run_own_tool(struct call *call)
     struct str arguments = call->envelope.arguments.raw;
     char key[CLIENT_KEY_BYTES];
     OWNED_BUFFER(problem);
-    OWNED_BUFFER(text);
     inbox_key_of_call(call, key);
     if (!call->is_away)
         inbox_touch(call->worker->gateway, str_from(key));
-    if (!tool) {
-        pseudo_answer_text(call, STR("This tool is now the server's own: list the tools again"),
-                           true); /* its list has come meanwhile */
-    } else if (pseudo_check_arguments(arguments, tool->parameters, &problem)) {
+    if (!tool) /* its list has come meanwhile */
+        pseudo_fail(call, "This tool is now the server's own: list the tools again");
+    else if (pseudo_check_arguments(arguments, tool->parameters, &problem))
         own_tools[tool->id](call, arguments);
-    } else {
-        buffer_append_format(&text, "Invalid arguments for %.*s: %.*s",
-                             STR_ARGS(call->envelope.name.text), STR_ARGS(buffer_str(&problem)));
-        pseudo_answer_text(call, buffer_str(&text), true);
-    }
+    else
+        pseudo_fail(call, "Invalid arguments for %.*s: %.*s", STR_ARGS(call->envelope.name.text),
+                    STR_ARGS(buffer_str(&problem)));
 }
 
 static void pseudo_tool_run(struct call *call, const struct pseudo_tool *tool)

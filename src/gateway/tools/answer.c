@@ -2,12 +2,15 @@
 #include "answer.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "conversation/question.h"
 #include "inbox/inbox.h"
 #include "inbox/task_summary.h"
 #include "repeated_news.h"
+#include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -112,7 +115,7 @@ static void append_attached(struct buffer *content, const struct attached *news)
     append_block(content, buffer_str(&news->pending));
 }
 
-/* Adds the single member of a JSON object. */
+/* Adds the members of a JSON object. */
 static void add_member_of(struct buffer *out, struct str object)
 {
     if (object.length == 0)
@@ -188,14 +191,21 @@ void pseudo_answer(struct call *call, const struct pseudo_result *result)
     call_answer_result(call, buffer_str(&text));
 }
 
-void pseudo_answer_json(struct call *call, struct str json, struct str structured)
+void pseudo_answer_json(struct call *call, struct str json, bool is_error)
 {
-    pseudo_answer(call, &(struct pseudo_result){.json = json, .structured = structured});
+    pseudo_answer(call,
+                  &(struct pseudo_result){.json = json, .structured = json, .is_error = is_error});
 }
 
-void pseudo_answer_text(struct call *call, struct str text, bool is_error)
+void pseudo_fail(struct call *call, const char *format, ...)
 {
-    pseudo_answer(call, &(struct pseudo_result){.text = text, .is_error = is_error});
+    OWNED char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&text, format, arguments) < 0)
+        memory_exhausted();
+    va_end(arguments);
+    pseudo_answer(call, &(struct pseudo_result){.text = str_from(text), .is_error = true});
 }
 
 void pseudo_answer_array(struct call *call, const char *key, struct str array, size_t count,
@@ -210,14 +220,7 @@ void pseudo_answer_array(struct call *call, const char *key, struct str array, s
 
 void pseudo_answer_no_store(struct call *call)
 {
-    pseudo_answer_text(call, STR("The task store is not available, try again in a moment"), true);
-}
-
-void pseudo_answer_naming(struct call *call, const char *text)
-{
-    OWNED_BUFFER(filled);
-    pseudo_tools_write_text(call, text, &filled);
-    pseudo_answer_text(call, buffer_str(&filled), true);
+    pseudo_fail(call, "The task store is not available, try again in a moment");
 }
 
 void pseudo_answer_result(struct call *call, struct str result)
@@ -260,10 +263,10 @@ void pseudo_answer_pending(struct call *call, const struct pseudo_pending *pendi
     OWNED_BUFFER(json);
     OWNED_BUFFER(structured);
     pseudo_write_pending(&json, call, pending);
-    buffer_append_text(&structured, "{\"message\":");
-    buffer_append_json_string(&structured, pending->text);
-    buffer_append_char(&structured, ',');
-    buffer_append(&structured, str_slice(json.bytes + 1, json.length - 1));
+    buffer_append_char(&structured, '{');
+    json_add_str(&structured, "message", pending->text);
+    add_member_of(&structured, buffer_str(&json));
+    buffer_append_char(&structured, '}');
     pseudo_answer(call, &(struct pseudo_result){.text = pending->text,
                                                 .json = buffer_str(&json),
                                                 .structured = pending->promises_other

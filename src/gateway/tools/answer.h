@@ -37,15 +37,15 @@ void pseudo_write_around(const struct call *call, struct buffer *out, struct str
 
 /* Each answers the call. */
 void pseudo_answer(struct call *call, const struct pseudo_result *result);
-void pseudo_answer_json(struct call *call, struct str json, struct str structured);
-void pseudo_answer_text(struct call *call, struct str text, bool is_error);
+/* With a JSON object as a text and as structuredContent. */
+void pseudo_answer_json(struct call *call, struct str json, bool is_error);
+/* With an error in words. */
+void pseudo_fail(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* With the array of `count` items as a text, or with these words when it is empty, and as `key` of
  * structuredContent. */
 void pseudo_answer_array(struct call *call, const char *key, struct str array, size_t count,
                          struct str words);
 void pseudo_answer_no_store(struct call *call);
-/* An error in words; names of tools are in `text` as in tools.h. */
-void pseudo_answer_naming(struct call *call, const char *text);
 void pseudo_answer_result(struct call *call, struct str result);
 
 /* The open questions of the call's client and source, as JSON arrays. */

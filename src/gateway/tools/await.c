@@ -1,4 +1,4 @@
-/* await_activity: waits for events (behaviour 11.8). */
+/* await_activity, which waits for events (behaviour 11.8); get_notifications, get_logs. */
 #include <stdlib.h>
 
 #include "answer.h"
@@ -12,10 +12,12 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/owned.h"
+#include "taskgate/json/members.h"
 #include "tools.h"
 
 #define DEFAULT_WAIT_MS 30000
 #define MOST_WAIT_MS 900000
+#define DEFAULT_LOGS 100
 
 struct await {
     uint32_t magic; /* AWAIT_MAGIC */
@@ -65,33 +67,43 @@ static struct await *await_of(const struct call *call)
 
 /* ---- the answer ---- */
 
-static void write_events(const struct call *call, struct buffer *out)
+/* A session reaches one server, so there is one entry at most; none where `list` is empty. */
+static void add_by_server(struct buffer *out, const char *key, const struct call *call,
+                          const char *member, struct str list)
 {
-    char key[CLIENT_KEY_BYTES];
-    OWNED_BUFFER(events);
-    inbox_key_of_call(call, key);
-    buffer_append_text(out, ",\"events\":[");
-    if (inbox_take_events(call->worker->gateway, str_from(key), STR_EMPTY, &events) > 0) {
-        buffer_append_text(out, "{\"server\":");
-        buffer_append_json_string(out, str_from(call->source->id));
-        buffer_append_format(out, ",\"events\":%.*s}", STR_ARGS(buffer_str(&events)));
-        repeated_news_forget_told(call, buffer_str(&events));
+    json_add_key(out, key);
+    buffer_append_char(out, '[');
+    if (list.length > 0) {
+        buffer_append_char(out, '{');
+        json_add_text(out, "server", call->source->id);
+        json_add_value(out, member, list);
+        buffer_append_char(out, '}');
     }
     buffer_append_char(out, ']');
 }
 
-static void await_write_working(const struct call *call, const struct store_reply *reply,
-                                struct buffer *out)
+static void add_events(struct buffer *out, const struct call *call)
 {
-    buffer_append_text(out, ",\"pending_server\":[");
+    char key[CLIENT_KEY_BYTES];
+    OWNED_BUFFER(events);
+    inbox_key_of_call(call, key);
+    if (inbox_take_events(call->worker->gateway, str_from(key), STR_EMPTY, &events) > 0)
+        repeated_news_forget_told(call, buffer_str(&events));
+    else
+        buffer_clear(&events);
+    add_by_server(out, "events", call, "events", buffer_str(&events));
+}
+
+static void add_working(struct buffer *out, const struct call *call,
+                        const struct store_reply *reply)
+{
+    OWNED_BUFFER(tasks);
     if (reply->task_count > 0) {
-        buffer_append_text(out, "{\"server\":");
-        buffer_append_json_string(out, str_from(call->source->id));
-        buffer_append_text(out, ",\"working_tasks\":[");
-        task_summary_write_working(out, reply);
-        buffer_append_text(out, "]}");
+        buffer_append_char(&tasks, '[');
+        task_summary_write_working(&tasks, reply);
+        buffer_append_char(&tasks, ']');
     }
-    buffer_append_char(out, ']');
+    add_by_server(out, "pending_server", call, "working_tasks", buffer_str(&tasks));
 }
 
 static void answer(struct call *call, const struct store_reply *reply)
@@ -101,8 +113,8 @@ static void answer(struct call *call, const struct store_reply *reply)
     OWNED_BUFFER(json);
     pseudo_questions_init(&inputs, call);
     buffer_append_format(&json, "{\"triggers\":%.*s", STR_ARGS(buffer_str(&await->triggers)));
-    write_events(call, &json);
-    await_write_working(call, reply, &json);
+    add_events(&json, call);
+    add_working(&json, call, reply);
     buffer_append_format(
         &json, ",\"pending_client\":{\"elicitations\":%.*s,\"sampling_requests\":%.*s}}",
         STR_ARGS(buffer_str(&inputs.elicitations)), STR_ARGS(buffer_str(&inputs.samplings)));
@@ -135,7 +147,7 @@ static void on_woken(void *context)
     if (inbox_waiter_client_ended(await->waiter)) {
         await_end_wait(await);
         await_count_wait("session_ended");
-        pseudo_answer_text(call, STR("Session not found"), true);
+        pseudo_fail(call, "Session not found");
         return;
     }
     await_count_wait("event");
@@ -161,6 +173,7 @@ static void on_stopped(struct call *call)
 static void begin(struct call *call, struct await *await, int64_t timeout_ms)
 {
     char key[CLIENT_KEY_BYTES];
+    OWNED_BUFFER(text);
     inbox_key_of_call(call, key);
     switch (inbox_waiter_begin(call->worker->gateway, str_from(key), call->worker->loop, on_woken,
                                await, &await->waiter)) {
@@ -179,12 +192,14 @@ static void begin(struct call *call, struct await *await, int64_t timeout_ms)
         await_report(call);
         break;
     case INBOX_WAIT_TOO_MANY:
-        pseudo_answer_text(call, STR("Too many calls of this tool wait already"), true);
+        pseudo_fail(call, "Too many calls of this tool wait already");
         break;
     case INBOX_WAIT_NO_CLIENT:
-        pseudo_answer_naming(call,
-                             "Nothing is kept for this client: it has no session and no token, or "
-                             "there are too many clients[[. Use {get_task_result} instead]]");
+        pseudo_tools_write_text(call,
+                                "Nothing is kept for this client: it has no session and no token, "
+                                "or there are too many clients[[. Use {get_task_result} instead]]",
+                                &text);
+        pseudo_fail(call, "%.*s", STR_ARGS(buffer_str(&text)));
         break;
     }
 }
@@ -199,4 +214,32 @@ void pseudo_tool_await_activity(struct call *call, struct str arguments)
     call_part_add(call, &await->part, &await_kind);
     begin(call, await,
           pseudo_argument_number(arguments, "timeout_ms", MOST_WAIT_MS, DEFAULT_WAIT_MS));
+}
+
+/* ---- what has come without a wait ---- */
+
+void pseudo_tool_get_notifications(struct call *call, struct str arguments)
+{
+    char key[CLIENT_KEY_BYTES];
+    OWNED_BUFFER(list);
+    inbox_key_of_call(call, key);
+    size_t count = inbox_take_notifications(call->worker->gateway, str_from(key), &list);
+    pseudo_answer_array(call, "notifications", buffer_str(&list), count, STR("No notifications"));
+}
+
+void pseudo_tool_get_logs(struct call *call, struct str arguments)
+{
+    char key[CLIENT_KEY_BYTES];
+    OWNED_BUFFER(list);
+    OWNED_BUFFER(server);
+    OWNED_BUFFER(level);
+    size_t limit =
+        (size_t)pseudo_argument_number(arguments, "limit", INBOX_MOST_LOGS, DEFAULT_LOGS);
+    bool is_other = pseudo_argument_text(arguments, "server", &server) &&
+                    !str_equal(buffer_str(&server), str_from(call->source->id));
+    pseudo_argument_text(arguments, "level", &level);
+    inbox_key_of_call(call, key);
+    size_t count = inbox_take_logs(call->worker->gateway, is_other ? STR_EMPTY : str_from(key),
+                                   buffer_str(&level), limit, &list);
+    pseudo_answer_array(call, "logs", buffer_str(&list), count, STR("No log messages"));
 }

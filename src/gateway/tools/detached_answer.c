@@ -1,16 +1,13 @@
 /* The answer to a slow call: upstream's own in time, or the task. */
-#include "detached_answer.h"
-#include "state/tool_catalog.h"
-
-#include <string.h>
-
 #include "answer.h"
 #include "call/deferred_response.h"
 #include "conversation/detach_internal.h"
 #include "conversation/relay.h"
 #include "inbox/task_summary.h"
+#include "plain.h"
 #include "repeated_news.h"
 #include "server/server_refusal.h"
+#include "state/tool_catalog.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "tools.h"

@@ -5,6 +5,7 @@
 
 #include "call/client_profile.h"
 #include "taskgate/core/owned.h"
+#include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/question.h"
 #include "taskgate/task/task.h"
@@ -13,7 +14,9 @@
 /* The five fixed diagrams (behaviour 5.12): clients compare and render these strings.
  * The names of tools in them are those of tools/tools.h. */
 
-const struct doc_resource doc_resources_seed[DOC_RESOURCES_SEED_COUNT] = {
+static const struct diagram {
+    const char *name, *description, *mermaid;
+} seed[] = {
     {"proxy_task_states", "State machine for proxy tasks created when tool calls exceed timeout",
      "stateDiagram-v2\n"
      "    [*] --> working : [[{execute_tool} timeout expires||Timeout expires]]\n"
@@ -125,31 +128,21 @@ bool doc_resources_replace(const struct call *call, struct str error)
     return doc_resources_are_offered(call) && str_equal(code, STR("-32601"));
 }
 
-static void append_member(struct buffer *out, const char *before, const char *key, struct str text)
+static void write_diagram(struct buffer *out, const struct diagram *diagram, struct str mermaid)
 {
-    buffer_append_format(out, "%s\"%s\":", before, key);
-    buffer_append_json_string(out, text);
-}
-
-static void write_diagram(struct buffer *out, const struct doc_resource *resource)
-{
-    append_member(out, "{", "name", str_from(resource->name));
-    append_member(out, ",", "description", str_from(resource->description));
-    append_member(out, ",", "mermaid", str_from(resource->mermaid));
+    buffer_append_text(out, out->bytes[out->length - 1] == '[' ? "{" : ",{");
+    json_add_text(out, "name", diagram->name);
+    json_add_text(out, "description", diagram->description);
+    json_add_str(out, "mermaid", mermaid);
     buffer_append_char(out, '}');
 }
 
 static void write_seed(const struct call *call, struct buffer *out)
 {
-    for (size_t i = 0; i < DOC_RESOURCES_SEED_COUNT; i++) {
-        struct doc_resource diagram = doc_resources_seed[i];
+    for (size_t i = 0; i < sizeof seed / sizeof *seed; i++) {
         OWNED_BUFFER(mermaid);
-        pseudo_tools_write_text(call, diagram.mermaid, &mermaid);
-        buffer_append_char(&mermaid, '\0');
-        diagram.mermaid = mermaid.bytes;
-        if (i > 0)
-            buffer_append_char(out, ',');
-        write_diagram(out, &diagram);
+        pseudo_tools_write_text(call, seed[i].mermaid, &mermaid);
+        write_diagram(out, &seed[i], buffer_str(&mermaid));
     }
 }
 
@@ -210,22 +203,19 @@ static void write_moves(struct buffer *out, state_name name)
 static void write_own(const struct call *call, struct buffer *out)
 {
     static const struct {
-        const char *name, *description;
+        struct diagram diagram;
         state_name state_name;
     } rows[] = {
-        {"task_states",
-         "The states of a task inside the gateway, and the decision behind each move",
+        {{"task_states",
+          "The states of a task inside the gateway, and the decision behind each move", NULL},
          task_state_name},
-        {"task_statuses", "The status of a task in tasks/get, for each state", client_status},
+        {{"task_statuses", "The status of a task in tasks/get, for each state", NULL},
+         client_status},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         OWNED_BUFFER(mermaid);
         write_moves(&mermaid, rows[i].state_name);
-        buffer_append_char(&mermaid, '\0');
-        if (i > 0)
-            buffer_append_char(out, ',');
-        write_diagram(out,
-                      &(struct doc_resource){rows[i].name, rows[i].description, mermaid.bytes});
+        write_diagram(out, &rows[i].diagram, buffer_str(&mermaid));
     }
 }
 
@@ -259,10 +249,11 @@ bool doc_resources_have(struct str uri)
 void doc_resources_write_entries(struct buffer *out)
 {
     for (size_t i = 0; i < RESOURCE_COUNT; i++) {
-        append_member(out, i > 0 ? ",{" : "{", "uri", str_from(resources[i].uri));
-        append_member(out, ",", "name", str_from(resources[i].name));
-        append_member(out, ",", "description", str_from(resources[i].description));
-        append_member(out, ",", "mimeType", STR("application/json"));
+        buffer_append_text(out, i > 0 ? ",{" : "{");
+        json_add_text(out, "uri", resources[i].uri);
+        json_add_text(out, "name", resources[i].name);
+        json_add_text(out, "description", resources[i].description);
+        json_add_text(out, "mimeType", "application/json");
         buffer_append_char(out, '}');
     }
 }
@@ -274,8 +265,9 @@ void doc_resources_write_contents(const struct call *call, struct buffer *out)
     buffer_append_text(&text, "{\"diagrams\":[");
     resources[find(uri)].write(call, &text);
     buffer_append_text(&text, "]}");
-    append_member(out, "{\"contents\":[{", "uri", uri);
-    append_member(out, ",", "mimeType", STR("application/json"));
-    append_member(out, ",", "text", buffer_str(&text));
+    buffer_append_text(out, "{\"contents\":[{");
+    json_add_str(out, "uri", uri);
+    json_add_text(out, "mimeType", "application/json");
+    json_add_str(out, "text", buffer_str(&text));
     buffer_append_text(out, "}]}");
 }

@@ -6,13 +6,6 @@
 
 #include "call/call.h"
 
-#define DOC_RESOURCES_SEED_COUNT 5
-
-struct doc_resource {
-    const char *name, *description, *mermaid;
-};
-extern const struct doc_resource doc_resources_seed[DOC_RESOURCES_SEED_COUNT];
-
 /* Whether the client is shown them; after call_with_facts(), or once its `initialize` was read. */
 bool doc_resources_are_offered(const struct call *call);
 /* Whether ours stand in for upstream's error: it knows no resources, and the client was told that

@@ -1,4 +1,5 @@
-/* list_tools: upstream's tools as this client may see them, fetched with its own credentials. */
+/* list_servers, and list_tools: upstream's tools as this client may see them, fetched with its own
+ * credentials. */
 #include "list_tools.h"
 
 #include <ctype.h>
@@ -415,17 +416,13 @@ static struct listing *list_tools_listing_of(const struct call *call)
 static bool compile(struct call *call, const char *name, struct name_pattern **pattern)
 {
     OWNED_BUFFER(expression);
-    OWNED_BUFFER(text);
     const char *fault;
     if (!pseudo_argument_text(call->envelope.arguments.raw, name, &expression))
         buffer_append_text(&expression, ".*");
     *pattern = name_pattern_create(buffer_str(&expression), &fault);
     bool is_good = *pattern != NULL; /* once it is answered, the call's state is gone */
-    if (!is_good) {
-        buffer_append_format(&text, "%s is no regular expression that can be used here: it %s",
-                             name, fault);
-        pseudo_answer_text(call, buffer_str(&text), true);
-    }
+    if (!is_good)
+        pseudo_fail(call, "%s is no regular expression that can be used here: it %s", name, fault);
     return is_good;
 }
 
@@ -482,7 +479,7 @@ static void list_tools_done(struct call *call, bool is_list)
     if (is_list)
         answer(call);
     else
-        pseudo_answer_text(call, STR("The server cannot be asked for its tools now"), true);
+        pseudo_fail(call, "The server cannot be asked for its tools now");
 }
 
 void pseudo_tool_list_tools(struct call *call, struct str arguments)
@@ -495,4 +492,31 @@ void pseudo_tool_list_tools(struct call *call, struct str arguments)
         tools_walk(call, add_tool, list_tools_done);
     else
         answer(call);
+}
+
+/* ---- list_servers ---- */
+
+/* A session reaches the one server that its path names. The address of that server is not shown: it
+ * may hold credentials. */
+void pseudo_tool_list_servers(struct call *call, struct str arguments)
+{
+    const struct config_source *source = call->source;
+    OWNED_BUFFER(list);
+    OWNED_BUFFER(url);
+    int64_t since_ms;
+    bool is_reachable =
+        catalog_is_reachable(call->worker->gateway->catalog, str_from(source->id), &since_ms);
+    buffer_append_format(&url, "/%s/mcp", source->id);
+    buffer_append_char(&url, '\0');
+    buffer_append_text(&list, "[{");
+    json_add_text(&list, "name", source->id);
+    json_add_text(&list, "url", url.bytes);
+    json_add_text(&list, "status", is_reachable ? "connected" : "disconnected");
+    buffer_append_format(&list, ",\"connected\":%s", is_reachable ? "true" : "false");
+    if (is_reachable && since_ms > 0)
+        json_add_time(&list, "connectedAt", since_ms);
+    if (source->description)
+        json_add_text(&list, "description", source->description);
+    buffer_append_text(&list, "}]");
+    pseudo_answer_array(call, "servers", buffer_str(&list), 1, STR_EMPTY);
 }

@@ -6,7 +6,11 @@
 #pragma once
 
 #include "call/call.h"
+#include "conversation/detach.h"
 #include "state/tool_catalog.h"
+
+/* The answers to forwarded calls that take long; for gateway.detached_callbacks. */
+extern const struct detached_callbacks detached_answers;
 
 /* Answers the call, now or later, once upstream has accepted its client. */
 void plain_call_become_task(struct call *call, const struct policy_decision *decision,

@@ -62,65 +62,51 @@ static void answering_end(void *context)
     free(answering);
 }
 
-static void begin_structured(struct buffer *structured, const struct answering *answering,
-                             const char *outcome)
-{
-    buffer_append_text(structured, "{\"requestId\":");
-    buffer_append_json_string(structured, buffer_str(&answering->id));
-    buffer_append_format(structured, ",\"outcome\":\"%s\"", outcome);
-}
-
-/* The outcome, in words and as {requestId, outcome}. */
-static void answer_done(const struct answering *answering)
-{
-    struct buffer text = {0}, structured = {0};
-    buffer_append_format(&text, "%s '%.*s': %s", answering->what,
-                         STR_ARGS(buffer_str(&answering->id)), answering->outcome);
-    begin_structured(&structured, answering, answering->outcome);
-    buffer_append_char(&structured, '}');
-    pseudo_answer(answering->call, &(struct pseudo_result){.text = buffer_str(&text),
-                                                           .structured = buffer_str(&structured)});
-    buffer_finish(&structured);
-    buffer_finish(&text);
-}
-
 static void write_failure(struct buffer *text, const struct question_delivery *delivery)
 {
+    buffer_append_text(text, "the answer has not been delivered: ");
     if (delivery->status > 0)
         buffer_append_format(text, "the server answered HTTP %d", delivery->status);
     else if (delivery->result == UPSTREAM_SILENT)
         buffer_append_text(text, "the server has not confirmed it in time");
     else
         buffer_append_text(text, "the server cannot be reached");
+    buffer_append_text(text, delivery->is_open
+                                 ? ". The request is still pending: answer it again in a moment"
+                                 : ". The request is closed: the call that asked has ended");
 }
 
-/* The fixed words for the two states: pending again, or rejected with the call that asked. */
-static void answer_undelivered(const struct answering *answering,
-                               const struct question_delivery *delivery)
+/* The outcome, in words and as {requestId, outcome}. The words for what was not delivered are
+ * fixed: pending again, or rejected with the call that asked. */
+static void answer_delivery(const struct answering *answering,
+                            const struct question_delivery *delivery)
 {
-    struct buffer text = {0}, structured = {0};
-    buffer_append_format(&text, "%s '%.*s': the answer has not been delivered: ", answering->what,
+    bool has_arrived = delivery->has_arrived;
+    OWNED_BUFFER(text);
+    OWNED_BUFFER(structured);
+    buffer_append_format(&text, "%s '%.*s': ", answering->what,
                          STR_ARGS(buffer_str(&answering->id)));
-    write_failure(&text, delivery);
-    buffer_append_text(&text, delivery->is_open
-                                  ? ". The request is still pending: answer it again in a moment"
-                                  : ". The request is closed: the call that asked has ended");
-    begin_structured(&structured, answering, delivery->is_open ? "pending" : "rejected");
-    buffer_append_text(&structured, ",\"delivered\":false}");
+    buffer_append_char(&structured, '{');
+    json_add_str(&structured, "requestId", buffer_str(&answering->id));
+    if (has_arrived) {
+        buffer_append_text(&text, answering->outcome);
+        json_add_text(&structured, "outcome", answering->outcome);
+    } else {
+        write_failure(&text, delivery);
+        json_add_text(&structured, "outcome", delivery->is_open ? "pending" : "rejected");
+        json_add_bool(&structured, "delivered", false);
+    }
+    buffer_append_char(&structured, '}');
     pseudo_answer(answering->call, &(struct pseudo_result){.text = buffer_str(&text),
                                                            .structured = buffer_str(&structured),
-                                                           .is_error = true});
-    buffer_finish(&structured);
-    buffer_finish(&text);
+                                                           .is_error = !has_arrived});
 }
 
 static void on_delivered(void *context, const struct question_delivery *delivery)
 {
     struct answering *answering = context;
-    if (answering->call->exchange && delivery->has_arrived)
-        answer_done(answering);
-    else if (answering->call->exchange)
-        answer_undelivered(answering, delivery);
+    if (answering->call->exchange)
+        answer_delivery(answering, delivery);
     answering_end(answering);
 }
 
@@ -139,13 +125,11 @@ static struct question_tool_answer tool_answer(struct answering *answering, char
 static void answer_problem(struct answering *answering, const char *what,
                            enum question_verdict verdict, const struct error *error)
 {
-    OWNED_BUFFER(text);
     if (verdict == QUESTION_NOT_OPEN)
-        buffer_append_format(&text, "%s '%.*s' not found or already completed", what,
-                             STR_ARGS(buffer_str(&answering->id)));
+        pseudo_fail(answering->call, "%s '%.*s' not found or already completed", what,
+                    STR_ARGS(buffer_str(&answering->id)));
     else
-        buffer_append_format(&text, "Failed to respond: %s", error->message);
-    pseudo_answer_text(answering->call, buffer_str(&text), true);
+        pseudo_fail(answering->call, "Failed to respond: %s", error->message);
     answering_end(answering);
 }
 
@@ -202,15 +186,14 @@ void pseudo_tool_respond_to_sampling(struct call *call, struct str arguments)
 {
     OWNED_BUFFER(result);
     struct str stop_reason = json_member(arguments, "stop_reason");
-    buffer_append_text(&result, "{\"role\":");
-    buffer_append(&result, json_member(arguments, "role"));
-    buffer_append_text(&result, ",\"content\":{\"type\":\"text\",\"text\":");
-    buffer_append(&result, json_member(arguments, "content"));
-    buffer_append_text(&result, "},\"model\":");
-    buffer_append(&result, json_member(arguments, "model"));
-    if (json_type(stop_reason) == JSON_STRING) {
+    buffer_append_char(&result, '{');
+    json_add_value(&result, "role", json_member(arguments, "role"));
+    buffer_append_text(&result, ",\"content\":{\"type\":\"text\"");
+    json_add_value(&result, "text", json_member(arguments, "content"));
+    buffer_append_char(&result, '}');
+    json_add_value(&result, "model", json_member(arguments, "model"));
+    if (json_type(stop_reason) == JSON_STRING)
         json_add_value(&result, "stopReason", stop_reason);
-    }
     buffer_append_char(&result, '}');
     respond_to_sampling(call, buffer_str(&result), STR_EMPTY);
 }

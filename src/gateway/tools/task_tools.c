@@ -10,6 +10,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/owned.h"
+#include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "tools.h"
 
@@ -50,8 +51,8 @@ static void task_tools_count_wait(const char *outcome)
 static void task_tools_answer_error(struct call *call, struct str message, const struct task *asks)
 {
     OWNED_BUFFER(json);
-    buffer_append_text(&json, "{\"error\":");
-    buffer_append_json_string(&json, message);
+    buffer_append_char(&json, '{');
+    json_add_str(&json, "error", message);
     buffer_append_char(&json, '}');
     pseudo_answer(call, &(struct pseudo_result){.json = buffer_str(&json),
                                                 .structured = buffer_str(&json),
@@ -181,7 +182,8 @@ static void task_tools_answer_list(struct call *call, const struct store_reply *
     buffer_append_text(&structured, "{\"tasks\":");
     buffer_append(&structured, buffer_str(&list));
     buffer_append_format(&structured, ",\"has_more\":%s}", reply->has_more ? "true" : "false");
-    pseudo_answer_json(call, buffer_str(&list), buffer_str(&structured));
+    pseudo_answer(call, &(struct pseudo_result){.json = buffer_str(&list),
+                                                .structured = buffer_str(&structured)});
 }
 
 static void task_tools_on_listed(struct call *call, const struct store_reply *reply)
@@ -213,9 +215,7 @@ void pseudo_tool_list_tasks(struct call *call, struct str arguments)
 static void task_tools_answer_unknown(struct call *call)
 {
     OWNED_BUFFER(id);
-    OWNED_BUFFER(text);
-    buffer_append_format(&text, "Task '%.*s' not found", STR_ARGS(asked_id(call, &id)));
-    pseudo_answer_text(call, buffer_str(&text), true);
+    pseudo_fail(call, "Task '%.*s' not found", STR_ARGS(asked_id(call, &id)));
 }
 
 static void task_tools_answer_task(struct call *call, const struct task *task)
@@ -229,7 +229,7 @@ static void task_tools_answer_task(struct call *call, const struct task *task)
     buffer_append_format(
         &json, ",\"pending_elicitations_for_server\":%.*s,\"pending_elicitations\":%.*s}",
         STR_ARGS(buffer_str(&inputs.elicitations)), STR_ARGS(buffer_str(&inputs.elicitations)));
-    pseudo_answer_json(call, buffer_str(&json), buffer_str(&json));
+    pseudo_answer_json(call, buffer_str(&json), false);
     pseudo_questions_finish(&inputs);
 }
 
@@ -262,12 +262,11 @@ static void answer_cancel(struct call *call, const struct task *cancelled)
         repeated_news_forget(call, cancelled->id);
     buffer_append_format(&message, "Task '%.*s' %s", STR_ARGS(asked_id(call, &id)),
                          cancelled ? "cancelled" : "not found or not in working state");
-    buffer_append_format(&json, "{\"success\":%s,\"message\":", cancelled ? "true" : "false");
-    buffer_append_json_string(&json, buffer_str(&message));
+    buffer_append_char(&json, '{');
+    json_add_bool(&json, "success", cancelled != NULL);
+    json_add_str(&json, "message", buffer_str(&message));
     buffer_append_char(&json, '}');
-    pseudo_answer(call, &(struct pseudo_result){.json = buffer_str(&json),
-                                                .structured = buffer_str(&json),
-                                                .is_error = !cancelled});
+    pseudo_answer_json(call, buffer_str(&json), !cancelled);
 }
 
 static void task_tools_on_cancelled(struct call *call, const struct store_reply *reply)

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "arguments.h"
 #include "call/call.h"
 #include "state/tool_catalog.h"
 #include "taskgate/config/config.h"
@@ -13,6 +12,20 @@
 #include "taskgate/mcp/lists.h"
 
 #define PSEUDO_TOOL_MOST_PARAMETERS 6
+
+enum pseudo_type { PSEUDO_TOOL_TEXT, PSEUDO_TOOL_NUMBER, PSEUDO_TOOL_BOOLEAN, PSEUDO_TOOL_OBJECT };
+
+#define PSEUDO_TOOL_MOST_CHOICES 8
+
+struct pseudo_parameter {
+    const char *name; /* NULL ends a table */
+    enum pseudo_type type;
+    bool is_required;
+    const char *description;
+    const char *choices[PSEUDO_TOOL_MOST_CHOICES]; /* of a text; NULL ends them; none: any text */
+    int64_t minimum, maximum; /* of a number; more than `maximum` counts as that */
+    const char *default_json; /* for the reader; NULL: none */
+};
 
 /* The hint for hosts that ask their human first. */
 enum pseudo_tool_effect {
@@ -56,21 +69,25 @@ void pseudo_tools_write_alternative(const struct call *call, struct buffer *out)
 
 /* ---- the handlers, one file for what belongs together ----
  * `arguments` is JSON text that fits the table; may be empty. Each answers the call. */
-void pseudo_tool_list_tasks(struct call *call, struct str arguments);
-void pseudo_tool_get_task(struct call *call, struct str arguments);
-void pseudo_tool_get_task_result(struct call *call, struct str arguments);
-void pseudo_tool_cancel_task(struct call *call, struct str arguments);
-void pseudo_tool_await_activity(struct call *call, struct str arguments);
-void pseudo_tool_get_elicitations(struct call *call, struct str arguments);
-void pseudo_tool_respond_to_elicitation(struct call *call, struct str arguments);
-void pseudo_tool_cancel_elicitation_request(struct call *call, struct str arguments);
-void pseudo_tool_get_sampling_requests(struct call *call, struct str arguments);
-void pseudo_tool_respond_to_sampling(struct call *call, struct str arguments);
-void pseudo_tool_cancel_sampling_request(struct call *call, struct str arguments);
-void pseudo_tool_get_notifications(struct call *call, struct str arguments);
-void pseudo_tool_get_logs(struct call *call, struct str arguments);
-void pseudo_tool_list_servers(struct call *call, struct str arguments);
-void pseudo_tool_list_tools(struct call *call, struct str arguments);
+#define TOOL(symbol, title, effect, handler, ...)                                                  \
+    void handler(struct call *call, struct str arguments);
+#include "tools_table.h"
+#undef TOOL
+
+/* ---- parameters: what a model reads of them, and the check of what it sends ---- */
+/* A JSON Schema of an object with these members. */
+void pseudo_write_schema(struct buffer *out, const struct pseudo_parameter *parameters);
+/* Whether `arguments` (JSON text of an object, or empty) fits. If it does not, `problem` tells a
+ * model why. Members that the table lacks are ignored. A null counts as not given. */
+bool pseudo_check_arguments(struct str arguments, const struct pseudo_parameter *parameters,
+                            struct buffer *problem);
+
+/* ---- of arguments that have been checked ---- */
+/* Decoded; false when it is not given. */
+bool pseudo_argument_text(struct str arguments, const char *name, struct buffer *out);
+int64_t pseudo_argument_number(struct str arguments, const char *name, int64_t most,
+                               int64_t fallback);
+bool pseudo_argument_is_true(struct str arguments, const char *name);
 
 /*
  * Texts that speak of the gateway's own tools. A text is written once, for a client that is offered

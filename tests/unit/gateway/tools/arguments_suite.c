@@ -4,7 +4,7 @@
 
 #include "suites.h"
 #include "taskgate/json/text.h"
-#include "tools/arguments.h"
+#include "tools/tools.h"
 
 static const struct pseudo_parameter parameters[] = {
     {.name = "id", .type = PSEUDO_TOOL_TEXT, .is_required = true, .description = "d"},
