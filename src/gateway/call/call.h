@@ -167,6 +167,10 @@ void call_find_tool(struct call *call, struct str name, struct catalog_tool *too
 void call_with_facts(struct call *call, call_step next);
 /* Takes over what the store has answered about the request's session. */
 void call_take_facts(struct call *call, const struct store_reply *reply);
+/* Stores call->facts under the session (a digest), with what a bridged client has said in it. */
+void call_store_session(const struct call *call, const char *session, struct store_call then);
+/* The same of the call's own session; then the call is answered by an empty result. */
+void call_store_session_then_answer(struct call *call);
 /* Upstream has accepted the session (a digest, or "") with the request's token; the store is told
  * when that is news. After call_identify(). */
 void call_note_acceptance(struct call *call, struct str session);
@@ -189,8 +193,9 @@ struct task *call_own_task(const struct call *call, const struct store_reply *re
  * notification has no answer: 202. */
 void call_answer(struct call *call, struct str message);
 void call_answer_result(struct call *call, struct str result);
-/* With a result that the server has made. */
+/* With a result that the server has made, or the error object of one. */
 void call_answer_result_of_server(struct call *call, struct str result);
+void call_answer_error_of_server(struct call *call, struct str error);
 void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,
                        const struct jsonrpc_error_data *data);
 void call_answer_status(struct call *call, int status, struct str body);

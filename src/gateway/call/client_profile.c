@@ -130,11 +130,10 @@ bool client_may_be_promoted(const struct call *call)
 }
 
 /* In the place of a session's digest, which holds no ':'. */
-static struct str owner_as_session(const struct call *call, struct buffer *name)
+static struct str owner_as_session(const struct call *call, char name[CLIENT_KEY_BYTES])
 {
-    buffer_init(name);
-    buffer_append_format(name, "owner:%s", call->owner);
-    return buffer_str(name);
+    str_join(name, CLIENT_KEY_BYTES, STR("owner:"), str_from(call->owner));
+    return str_from(name);
 }
 
 void client_remember_without_session(struct call *call)
@@ -142,23 +141,20 @@ void client_remember_without_session(struct call *call)
     struct seen_table *sessions = call->worker->gateway->sessions;
     struct str source = str_from(call->source->id);
     struct session_facts facts = {0};
-    struct buffer name;
-    struct str session = owner_as_session(call, &name);
+    char name[CLIENT_KEY_BYTES];
+    struct str session = owner_as_session(call, name);
     sessions_get(sessions, source, session, &facts);
     facts.client.declares_elicitation |= call->facts.client.declares_elicitation;
     facts.client.declares_sampling |= call->facts.client.declares_sampling;
     sessions_put(sessions, source, session, &facts, call->snapshot->config->limits.sessions);
-    buffer_finish(&name);
 }
 
 bool client_find_without_session(const struct call *call, struct session_facts *facts)
 {
-    struct buffer name;
-    struct str session = owner_as_session(call, &name);
-    bool is_known = !call->session[0] && sessions_get(call->worker->gateway->sessions,
-                                                      str_from(call->source->id), session, facts);
-    buffer_finish(&name);
-    return is_known;
+    char name[CLIENT_KEY_BYTES];
+    return !call->session[0] &&
+           sessions_get(call->worker->gateway->sessions, str_from(call->source->id),
+                        owner_as_session(call, name), facts);
 }
 
 int64_t client_own_wait_ms(const struct call *call)

@@ -8,12 +8,13 @@
 #include "headers.h"
 #include "refusal.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/owned.h"
+#include "taskgate/identity/identity.h"
 #include "taskgate/mcp/sse.h"
-#include "token_clock.h"
 
 /* The bytes that may wait for a client that does not read. */
 #define BACKLOG_BYTES ((size_t)256 * 1024)
@@ -22,14 +23,11 @@ struct deferred_response {
     uint32_t magic; /* DEFERRED_RESPONSE_MAGIC */
     struct call_part part;
     struct call *call;
-    const char *what;
-    struct str task_id; /* owned; a client's word, so it may hold NUL */
+    struct deferred_options options; /* task_id: owned; a client's word, so it may hold NUL.
+                                      * is_quiet: or upstream's own progress has been passed */
     struct loop_timer timer;
     int64_t started_ms;
-    void (*stopped)(struct call *call); /* when the process ends, or NULL */
-    bool is_stream;                     /* begun */
-    bool awaits_upstream;
-    bool upstream_reports; /* upstream's own progress has been passed on this token */
+    bool is_stream; /* begun */
 };
 #define DEFERRED_RESPONSE_MAGIC 0x4757440b
 
@@ -42,7 +40,7 @@ static void drop(struct call *call, void *object)
 {
     struct deferred_response *deferred = object;
     loop_timer_stop(&deferred->timer);
-    call_memory_give(call, (char *)deferred->task_id.bytes);
+    call_memory_give(call, (char *)deferred->options.task_id.bytes);
     MAGIC_CLEAR(deferred);
     call_memory_give(call, deferred);
 }
@@ -60,20 +58,15 @@ bool deferred_response_is(const struct call *call)
     return call_part_find(call, &deferred_response_kind) != NULL;
 }
 
-void deferred_response_on_stop(struct call *call, void (*stopped)(struct call *call))
-{
-    deferred_response_of(call)->stopped = stopped;
-}
-
 bool deferred_response_is_held(const struct call *call)
 {
     const struct deferred_response *deferred = call_part_find(call, &deferred_response_kind);
-    return deferred && !deferred->awaits_upstream;
+    return deferred && !deferred->options.awaits_upstream;
 }
 
 void deferred_response_stop(struct call *call)
 {
-    void (*stopped)(struct call * call) = deferred_response_of(call)->stopped;
+    void (*stopped)(struct call * call) = deferred_response_of(call)->options.stopped;
     if (stopped)
         stopped(call);
 }
@@ -113,17 +106,91 @@ static void deferred_response_write_message(struct call *call, struct str messag
     http_stream_write(call->exchange, buffer_str(&event));
 }
 
+/* ---- the end of its token ---- */
+
+struct token_clock {
+    uint32_t magic; /* TOKEN_CLOCK_MAGIC */
+    struct call_part part;
+    struct call *call;
+    struct loop_timer timer;
+    bool (*may_write)(const struct call *call);
+};
+#define TOKEN_CLOCK_MAGIC 0x4757746b
+
+/* In time for the answer to arrive and for the client to ask again with the same token. */
+#define BEFORE_END_MS 2000
+
+static void token_clock_drop(struct call *call, void *object)
+{
+    struct token_clock *clock = object;
+    loop_timer_stop(&clock->timer);
+    MAGIC_CLEAR(clock);
+    free(clock);
+}
+
+static const struct call_part_kind token_clock_kind =
+    CALL_PART_KIND(struct token_clock, token_clock_drop);
+
+/* Some clients wait for an answer after the end of its stream. */
+static void write_expired(const struct call *call, struct buffer *message)
+{
+    const struct jsonrpc_error_data data = {.tool = call_tool(call),
+                                            .details = STR("the access token has expired")};
+    metrics_count(METRIC_ERRORS, str_from(jsonrpc_error_type(JSONRPC_UNAVAILABLE)),
+                  str_from(call->method ? call->method->name : ""));
+    jsonrpc_write_error(message, call->envelope.id, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
+}
+
+static void on_token_expired(void *context)
+{
+    struct token_clock *clock = MAGIC_CAST(struct token_clock, TOKEN_CLOCK_MAGIC, context);
+    struct call *call = clock->call;
+    OWNED_BUFFER(message);
+    log_info("A stream ends with its access token", LOG_TEXT("source", call->source->id));
+    if (call->envelope.id.length > 0 && (!clock->may_write || clock->may_write(call)))
+        write_expired(call, &message);
+    call->outcome = "error";
+    call_part_report_gone(call);
+    call_end_stream(call, buffer_str(&message), false);
+}
+
+int64_t token_clock_bound_ms(const struct call *call, int64_t wait_ms)
+{
+    if (!call->identity)
+        return wait_ms;
+    int64_t left_ms = call->identity->until_ms - BEFORE_END_MS - clock_now_ms();
+    if (left_ms >= wait_ms)
+        return wait_ms;
+    return left_ms > 0 ? left_ms : 0;
+}
+
+void token_clock_start(struct call *call, bool (*may_write)(const struct call *call))
+{
+    if (!call->identity || call_part_find(call, &token_clock_kind))
+        return;
+    struct token_clock *clock = memory_alloc(sizeof *clock);
+    int64_t left_ms = call->identity->until_ms - clock_now_ms();
+    MAGIC_SET(clock, TOKEN_CLOCK_MAGIC);
+    clock->call = call;
+    clock->may_write = may_write;
+    loop_timer_init(&clock->timer, call->worker->loop, on_token_expired, clock);
+    loop_timer_start(&clock->timer, left_ms > 0 ? left_ms : 0);
+    call_part_add(call, &clock->part, &token_clock_kind);
+}
+
+/* ---- signs of life ---- */
+
 /* A comment keeps proxies from closing the stream. Only progress restarts a client's own clock, and
  * progress must rise. */
 static void show_life(struct deferred_response *deferred)
 {
     struct call *call = deferred->call;
     struct str token = call->envelope.progress_token;
-    if (token.length > 0 && !deferred->upstream_reports) {
+    if (token.length > 0 && !deferred->options.is_quiet) {
         OWNED_BUFFER(message);
         int64_t seconds = (clock_monotonic_ms() - deferred->started_ms) / 1000;
-        dialect_write_progress(&message, token, seconds, str_from(deferred->what),
-                               deferred->task_id);
+        dialect_write_progress(&message, token, seconds, str_from(deferred->options.what),
+                               deferred->options.task_id);
         deferred_response_write_message(call, buffer_str(&message));
     }
     http_stream_write(call->exchange, STR(":ping\n\n"));
@@ -146,7 +213,7 @@ void deferred_response_open(struct call *call)
     http_stream_start(call->exchange, 200, headers_of_stream, HEADERS_OF_STREAM, -1);
     http_stream_flush(call->exchange);
     /* The server's answer is delivered after the token's end, too. */
-    if (!deferred->awaits_upstream)
+    if (!deferred->options.awaits_upstream)
         token_clock_start(call, NULL);
     loop_timer_start(&deferred->timer, SIGN_OF_LIFE_MS);
 }
@@ -165,49 +232,36 @@ void deferred_response_open_late(struct call *call)
         loop_timer_start(&deferred->timer, SIGN_OF_LIFE_MS);
 }
 
-void deferred_response_begin(struct call *call, const char *what, struct str task_id)
+void deferred_response_begin(struct call *call, const struct deferred_options *options)
 {
     struct deferred_response *deferred = call_memory_take(call, sizeof *deferred);
+    struct str task_id = options->task_id;
     MAGIC_SET(deferred, DEFERRED_RESPONSE_MAGIC);
     deferred->call = call;
-    deferred->what = what;
-    deferred->task_id = str_slice(call_memory_copy(call, task_id), task_id.length);
+    deferred->options = *options;
+    deferred->options.task_id = str_slice(call_memory_copy(call, task_id), task_id.length);
+    deferred->options.is_quiet |= options->has_stream;
+    deferred->is_stream = options->has_stream;
     deferred->started_ms = clock_monotonic_ms();
     loop_timer_init(&deferred->timer, call->worker->loop, deferred_response_on_sign_of_life,
                     deferred);
+    if (options->has_stream)
+        loop_timer_start(&deferred->timer, SIGN_OF_LIFE_MS);
     deferred_response_end(call);
     call_part_add(call, &deferred->part, &deferred_response_kind);
-}
-
-void deferred_response_take_stream(struct call *call, const char *what)
-{
-    deferred_response_begin(call, what, STR_EMPTY);
-    struct deferred_response *deferred = deferred_response_of(call);
-    deferred->is_stream = deferred->upstream_reports = true;
-    loop_timer_start(&deferred->timer, SIGN_OF_LIFE_MS);
-}
-
-void deferred_response_be_quiet(struct call *call)
-{
-    deferred_response_of(call)->upstream_reports = true;
-}
-
-void deferred_response_await_upstream(struct call *call)
-{
-    deferred_response_of(call)->awaits_upstream = true;
 }
 
 bool deferred_response_awaits_upstream(const struct call *call)
 {
     const struct deferred_response *deferred = call_part_find(call, &deferred_response_kind);
-    return deferred && deferred->awaits_upstream;
+    return deferred && deferred->options.awaits_upstream;
 }
 
 void deferred_response_pass_progress(struct call *call, struct str message)
 {
     if (!deferred_response_is_stream(call) || http_stream_backlog(call->exchange) > BACKLOG_BYTES)
         return; /* progress may be lost: the next one has more */
-    deferred_response_of(call)->upstream_reports = true;
+    deferred_response_of(call)->options.is_quiet = true;
     deferred_response_write_message(call, message);
 }
 
@@ -277,6 +331,14 @@ void call_answer_result_of_server(struct call *call, struct str result)
     call_answer(call, buffer_str(&message));
 }
 
+void call_answer_error_of_server(struct call *call, struct str error)
+{
+    OWNED_BUFFER(message);
+    call->outcome = "error";
+    jsonrpc_write_error_text(&message, call->envelope.id, error);
+    call_answer(call, buffer_str(&message));
+}
+
 void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,
                        const struct jsonrpc_error_data *data)
 {
@@ -318,4 +380,19 @@ void call_answer_nothing(struct call *call)
         call_answer(call, STR_EMPTY);
     else
         call_answer_status(call, 202, STR_EMPTY);
+}
+
+static void on_session_stored(struct call *call, const struct store_reply *reply)
+{
+    const struct jsonrpc_error_data data = {.details = STR("the session cannot be kept"),
+                                            .retry_after = 5};
+    if (reply->status == STORE_FAILED)
+        call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
+    else
+        call_answer_result(call, STR("{}"));
+}
+
+void call_store_session_then_answer(struct call *call)
+{
+    call_store_session(call, call->session, call_to_store(call, on_session_stored));
 }

@@ -20,6 +20,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/owned.h"
+#include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/era.h"
@@ -133,8 +134,8 @@ static void give_up_legacy(struct legacy_call *legacy, const char *why)
         call_answer_error(call, JSONRPC_INTERNAL, str_from(why), NULL);
         return;
     }
-    buffer_append_text(&result, "{\"content\":[{\"type\":\"text\",\"text\":");
-    buffer_append_json_string(&result, str_from(why));
+    buffer_append_text(&result, "{\"content\":[{\"type\":\"text\"");
+    json_add_text(&result, "text", why);
     buffer_append_text(&result, "}],\"isError\":true}");
     call_answer_result(call, buffer_str(&result));
 }
@@ -156,7 +157,7 @@ static void legacy_write_result(struct call *call, struct str result, struct buf
 }
 
 /* The catalogue learns from the server's own words, so they are rewritten first. */
-static void answer_with(struct legacy_call *legacy, const char *member, struct str value)
+static void answer_with(struct legacy_call *legacy, const struct event *event)
 {
     const struct looks *looks = legacy->looks;
     struct call *call = legacy->call;
@@ -164,11 +165,10 @@ static void answer_with(struct legacy_call *legacy, const char *member, struct s
     OWNED_BUFFER(rewritten);
     OWNED_BUFFER(written);
     OWNED_BUFFER(whole);
-    buffer_append_text(&message, "{\"jsonrpc\":\"2.0\",\"id\":");
-    buffer_append(&message, call->envelope.id);
-    buffer_append_format(&message, ",\"%s\":", member);
-    buffer_append(&message, value);
-    buffer_append_char(&message, '}');
+    if (event->kind == EVENT_RESULT)
+        jsonrpc_write_result(&message, call->envelope.id, event->text);
+    else
+        jsonrpc_write_error_text(&message, call->envelope.id, event->text);
     finish_legacy(legacy);
     struct str text = looks_rewrite(looks, call, buffer_str(&message), &rewritten)
                           ? buffer_str(&rewritten)
@@ -215,16 +215,16 @@ static void answer_own_fault(struct legacy_call *legacy, struct str code)
                       STR("The server does not take the request that stands for this one"), NULL);
 }
 
-static void take_error(struct legacy_call *legacy, struct str error)
+static void take_error(struct legacy_call *legacy, const struct event *event)
 {
-    struct str code = json_member(error, "code");
+    struct str code = json_member(event->text, "code");
     bool is_mismatch = str_equal(code, STR("-32020"));
     if (is_mismatch && looks_again(legacy))
         return;
     if (is_mismatch || str_equal(code, STR("-32022")))
         answer_own_fault(legacy, code);
     else
-        answer_with(legacy, "error", error);
+        answer_with(legacy, event);
 }
 
 /* ---- no answer ---- */
@@ -483,11 +483,11 @@ static void take_last(struct legacy_call *legacy, const struct event *event)
         source_eras_doubt(call->worker->gateway->eras, call->source,
                           loop_now_ms(call->worker->loop));
     if (event->kind == EVENT_RESULT && event->is_complete)
-        answer_with(legacy, "result", event->text);
+        answer_with(legacy, event);
     else if (event->kind == EVENT_RESULT)
         give_up_legacy(legacy, "The server answered with a result that was not asked for");
     else if (event->kind == EVENT_ERROR && !is_login(reply))
-        take_error(legacy, event->text);
+        take_error(legacy, event);
     else
         take_no_answer(legacy, reply);
 }
@@ -591,8 +591,8 @@ static void legacy_start(struct call *call, const struct looks *looks,
     loop_timer_init(&legacy->slow, call->worker->loop, on_legacy_slow, legacy);
     if (carried->slow_ms > 0)
         loop_timer_start(&legacy->slow, carried->slow_ms);
-    deferred_response_begin(call, "the server", STR_EMPTY);
-    deferred_response_await_upstream(call);
+    deferred_response_begin(
+        call, &(struct deferred_options){.what = "the server", .awaits_upstream = true});
     deferred_response_open_late(call);
     call_part_add(call, &legacy->part, &legacy_call_kind);
     legacy->up.protocol->begin(&legacy->up);

@@ -2,7 +2,6 @@
 #include "legacy_session.h"
 
 #include "call/call.h"
-#include "call/session_store.h"
 #include "cancelled.h"
 #include "conversation/question.h"
 #include "legacy_stream.h"
@@ -113,7 +112,7 @@ static void keep_session(struct call *call, struct str result, const char *diges
     sessions_put(gateway->sessions, source, session, &facts, limit);
     call->facts = facts;
     keep_client(call, digest);
-    session_store_put(call, digest, (struct store_call){call->worker->loop, NULL, NULL});
+    call_store_session(call, digest, (struct store_call){call->worker->loop, NULL, NULL});
 }
 
 static void inject(struct call *call, struct str result, const struct mcp_capabilities *upstream,
@@ -537,7 +536,7 @@ static void set_level(struct call *call)
     }
     given_sessions_set(call->worker->gateway->given_sessions, str_from(call->source->id),
                        str_from(call->session), "logLevel", level);
-    session_store_put_and_answer(call);
+    call_store_session_then_answer(call);
 }
 
 static void answer_ping(struct call *call)

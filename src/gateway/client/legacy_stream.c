@@ -9,8 +9,6 @@
 #include "call/client_profile.h"
 #include "call/deferred_response.h"
 #include "call/headers.h"
-#include "call/session_store.h"
-#include "call/token_clock.h"
 #include "conversation/question.h"
 #include "conversation/relay.h"
 #include "server/listen.h"
@@ -339,7 +337,7 @@ void legacy_stream_open(struct call *call)
     count_stream(call);
     http_stream_start(call->exchange, 200, headers_of_stream, HEADERS_OF_STREAM, -1);
     http_stream_flush(call->exchange);
-    deferred_response_take_stream(call, "");
+    deferred_response_begin(call, &(struct deferred_options){.what = "", .has_stream = true});
     token_clock_start(call, NULL);
     stream = legacy_stream_begin(call);
     stream->pause_ms = PAUSE_MS;
@@ -445,7 +443,7 @@ static void change_subscriptions(struct call *call, bool is_wanted)
         return;
     }
     send_to_session(call, legacy_stream_renew, 0);
-    session_store_put_and_answer(call);
+    call_store_session_then_answer(call);
 }
 
 static void refuse_subscription(struct call *call)

@@ -348,8 +348,8 @@ static void acknowledge(struct listening *listening, struct str theirs)
 
 static void open_own_stream(struct call *call)
 {
-    deferred_response_begin(call, "Listening", STR_EMPTY);
-    deferred_response_be_quiet(call);
+    deferred_response_begin(call,
+                            &(struct deferred_options){.what = "Listening", .is_quiet = true});
     deferred_response_open(call);
 }
 
@@ -358,7 +358,8 @@ static void go_on_alone(struct call *call, bool has_begun)
 {
     struct listening *listening = listening_find(call);
     if (has_begun)
-        deferred_response_take_stream(call, "Listening");
+        deferred_response_begin(
+            call, &(struct deferred_options){.what = "Listening", .has_stream = true});
     else
         open_own_stream(call);
     if (!listening->is_open)

@@ -63,9 +63,8 @@ static struct leg *leg_begin(struct call *call, const struct looks *looks, int64
     random_uuid(leg->id);
     map_put(call->worker->legs, str_from(leg->id), leg);
     call_part_add(call, &leg->part, &leg_kind);
-    deferred_response_begin(call, "", STR_EMPTY);
-    deferred_response_be_quiet(call);
-    deferred_response_await_upstream(call);
+    deferred_response_begin(
+        call, &(struct deferred_options){.what = "", .is_quiet = true, .awaits_upstream = true});
     deferred_response_open_late(call);
     return leg;
 }

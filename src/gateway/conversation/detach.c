@@ -11,7 +11,6 @@
 #include "call/call_span.h"
 #include "call/client_profile.h"
 #include "call/deferred_response.h"
-#include "call/token_clock.h"
 #include "decision/drift_check.h"
 #include "decision/task_binding.h"
 #include "inbox/inbox.h"
@@ -780,14 +779,20 @@ static struct detached_call *detached_call_create(struct call *call, int64_t pat
     return detached;
 }
 
+static void defer(struct call *call, bool has_stream)
+{
+    deferred_response_begin(call, &(struct deferred_options){.what = WAITS_FOR,
+                                                             .awaits_upstream = true,
+                                                             .has_stream = has_stream});
+}
+
 void detached_call_run(struct call *call, int64_t patience_ms)
 {
     struct detached_call *detached = detached_call_create(call, patience_ms);
     struct server_link *up = &detached->base.up;
     ASSERT(!may_require_input(detached));
     detached->is_executed = true;
-    deferred_response_begin(call, WAITS_FOR, STR_EMPTY);
-    deferred_response_await_upstream(call);
+    defer(call, false);
     deferred_response_open_late(call);
     up->protocol->begin(up);
     loop_timer_start_with(&detached->base.timer, on_patience_ended, detached,
@@ -869,16 +874,6 @@ static void take_over(struct detached_call *detached, struct call *call)
     }
 }
 
-/* A carrier that hands a link over has deferred the response already. */
-static void defer(struct call *call, const struct detached_call *detached)
-{
-    if (!may_require_input(detached) && exchange_is_stream(detached->base.up.exchange))
-        deferred_response_take_stream(call, WAITS_FOR);
-    else if (!may_require_input(detached))
-        deferred_response_begin(call, WAITS_FOR, STR_EMPTY);
-    deferred_response_await_upstream(call);
-}
-
 static void promote(struct call *call)
 {
     const struct call_carrier *carrier = call_carrier_of(call);
@@ -905,7 +900,8 @@ static void promote(struct call *call)
     struct detached_call *detached = detached_call_create(call, patience_ms(call));
     detached->is_executed = call->is_executed;
     take_over(detached, call);
-    defer(call, detached);
+    if (!may_require_input(detached)) /* else it is: by the carrier that has handed over a link */
+        defer(call, exchange_is_stream(detached->base.up.exchange));
     detached_task_create(detached, call);
 }
 

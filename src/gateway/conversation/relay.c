@@ -8,7 +8,6 @@
 #include "call/call.h"
 #include "call/call_span.h"
 #include "call/deferred_response.h"
-#include "call/token_clock.h"
 #include "server/http.h"
 #include "state/source_eras.h"
 #include "taskgate/core/assert.h"

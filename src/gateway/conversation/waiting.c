@@ -5,7 +5,6 @@
 
 #include "call/call.h"
 #include "call/deferred_response.h"
-#include "call/token_clock.h"
 #include "question.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/magic.h"
@@ -98,9 +97,11 @@ void waiting_begin_with(struct call *call, struct str task_id,
     list_append(others, &wait->node);
     call_part_add(call, &wait->part, &waiting_kind);
     /* The modern era has no relation between progress and tasks. */
-    deferred_response_begin(call, "Waiting for the task to end",
-                            call->dialect->has_sessions ? task_id : STR_EMPTY);
-    deferred_response_on_stop(call, options->timed_out ? options->timed_out : ask_again);
+    deferred_response_begin(
+        call,
+        &(struct deferred_options){.what = "Waiting for the task to end",
+                                   .task_id = call->dialect->has_sessions ? task_id : STR_EMPTY,
+                                   .stopped = options->timed_out ? options->timed_out : ask_again});
     loop_timer_init(&wait->patience, worker->loop, on_out_of_patience, wait);
 }
 

@@ -386,30 +386,6 @@ static enum gate_verdict call_gate_blocked(struct tool_call *tool)
 
 /* ---- a call that no client is looked at for ---- */
 
-/* A call without an id has nobody to answer. It goes up only if no gate stands against it;
- * otherwise it is dropped, and the log says so. */
-static enum gate_verdict call_gate_silent(struct tool_call *tool)
-{
-    struct call *call = tool->call;
-    if (call->envelope.kind != ENVELOPE_NOTIFICATION)
-        return GATE_PASSED;
-    struct str name = call->envelope.name.text;
-    struct policy_request request = {call->source, name, call->envelope.arguments.raw,
-                                     call_verified(call)};
-    struct policy_decision decision;
-    policy_decide(call->snapshot->policy, &request, &decision);
-    if (policy_is_visible(call->snapshot->policy, call->source, name) &&
-        decision.action == ACTION_FORWARD && !decision.force_required &&
-        !policy_requires_tasks(&decision) && call->envelope.task.raw.length == 0 &&
-        !pseudo_tool_called(call)) {
-        forward_plainly(call, &request, &decision);
-        return GATE_ANSWERED;
-    }
-    log_warn("A tools/call without id was dropped", LOG_STR("tool", name));
-    call_answer(call, STR_EMPTY);
-    return GATE_ANSWERED;
-}
-
 /* Whether its rule alone forwards the call: the tool is shown, nobody must be asked, and it need
  * not be called as a task. */
 static bool is_forwarded_by_rule(const struct call *call, struct policy_request *request,
@@ -418,12 +394,30 @@ static bool is_forwarded_by_rule(const struct call *call, struct policy_request 
     const struct policy *policy = call->snapshot->policy;
     *request = (struct policy_request){call->source, call->envelope.name.text,
                                        call->envelope.arguments.raw, call_verified(call)};
-    if (call->source->pins[DEFINITION_TOOL] == PIN_APPROVE ||
-        !policy_is_visible(policy, call->source, request->name))
+    if (!policy_is_visible(policy, call->source, request->name))
         return false;
     policy_decide(policy, request, decision);
     return decision->action == ACTION_FORWARD && !decision->force_required &&
            !policy_requires_tasks(decision);
+}
+
+/* A call without an id has nobody to answer. It goes up only if no gate stands against it;
+ * otherwise it is dropped, and the log says so. */
+static enum gate_verdict call_gate_silent(struct tool_call *tool)
+{
+    struct call *call = tool->call;
+    struct policy_request request;
+    struct policy_decision decision;
+    if (call->envelope.kind != ENVELOPE_NOTIFICATION)
+        return GATE_PASSED;
+    if (call->envelope.task.raw.length == 0 && is_forwarded_by_rule(call, &request, &decision) &&
+        !pseudo_tool_called(call)) {
+        forward_plainly(call, &request, &decision);
+    } else {
+        log_warn("A tools/call without id was dropped", LOG_STR("tool", call_tool(call)));
+        call_answer(call, STR_EMPTY);
+    }
+    return GATE_ANSWERED;
 }
 
 /* Whether upstream says, or may say when it is asked, that it runs the tool as a task only. */
@@ -461,8 +455,8 @@ static enum gate_verdict call_gate_plain(struct tool_call *tool)
     struct call *call = tool->call;
     struct policy_request request;
     struct policy_decision decision;
-    if (asks_for_more(call) || !is_forwarded_by_rule(call, &request, &decision) ||
-        pseudo_tool_called(call) ||
+    if (asks_for_more(call) || call->source->pins[DEFINITION_TOOL] == PIN_APPROVE ||
+        !is_forwarded_by_rule(call, &request, &decision) || pseudo_tool_called(call) ||
         (call->dialect->has_sessions && may_need_task(call, request.name)))
         return GATE_PASSED;
     count_action(ACTION_FORWARD);
@@ -905,10 +899,12 @@ static bool is_shown_whole(struct call *call)
     return false;
 }
 
-static void become_task(const struct tool_call *tool, bool accelerated, bool is_plain)
+static void become_task(const struct tool_call *tool)
 {
     struct call *call = tool->call;
     const struct tool_judgement *judgement = &tool->judgement;
+    bool is_plain = tool->route == ROUTE_HELD || tool->route == ROUTE_HELD_ACCELERATED;
+    bool accelerated = tool->route == ROUTE_ACCELERATED || tool->route == ROUTE_HELD_ACCELERATED;
     if (call && !is_shown_whole(call))
         return;
     record_judgement(tool, true);
@@ -955,16 +951,10 @@ static void answer_route(struct tool_call *tool)
         refuse_tool_call(tool, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
         break;
     case ROUTE_APPROVAL:
-        become_task(tool, false, false);
-        break;
     case ROUTE_ACCELERATED:
-        become_task(tool, true, false);
-        break;
     case ROUTE_HELD:
-        become_task(tool, false, true);
-        break;
     case ROUTE_HELD_ACCELERATED:
-        become_task(tool, true, true);
+        become_task(tool);
         break;
     case ROUTE_TASK_REQUIRED:
         refuse_task_required(call, &judgement->decision);

@@ -4,7 +4,6 @@
 #include "answer.h"
 #include "call/call.h"
 #include "call/deferred_response.h"
-#include "call/token_clock.h"
 #include "inbox/inbox.h"
 #include "inbox/task_summary.h"
 #include "repeated_news.h"
@@ -172,14 +171,15 @@ static void on_stopped(struct call *call)
 
 static void begin(struct call *call, struct await *await, int64_t timeout_ms)
 {
+    static const struct deferred_options waiting = {.what = "Waiting for activity",
+                                                    .stopped = on_stopped};
     char key[CLIENT_KEY_BYTES];
     OWNED_BUFFER(text);
     inbox_key_of_call(call, key);
     switch (inbox_waiter_begin(call->worker->gateway, str_from(key), call->worker->loop, on_woken,
                                await, &await->waiter)) {
     case INBOX_WAIT_BEGUN:
-        deferred_response_begin(call, "Waiting for activity", STR_EMPTY);
-        deferred_response_on_stop(call, on_stopped);
+        deferred_response_begin(call, &waiting);
         deferred_response_open_late(call);
         /* A call that comes while the gateway stops does not hold its drain. */
         loop_timer_start(&await->timer, atomic_load(&call->worker->gateway->shutting_down)

@@ -31,14 +31,6 @@ static void answer_result(const struct detached_call *detached, struct call *cal
         call_answer_result(call, result);
 }
 
-static void detached_answer_answer_error(struct call *call, struct str error)
-{
-    OWNED_BUFFER(message);
-    call->outcome = "error";
-    jsonrpc_write_error_text(&message, call->envelope.id, error);
-    call_answer(call, buffer_str(&message));
-}
-
 static void answer_reply(struct detached_call *detached, const struct exchange_reply *reply)
 {
     struct call *call = take_call(detached);
@@ -50,7 +42,7 @@ static void answer_reply(struct detached_call *detached, const struct exchange_r
     else if (reply->status >= 400 && is_whole && !deferred_response_is_stream(call))
         server_refusal_pass(call, reply);
     else if (error.length > 0)
-        detached_answer_answer_error(call, error);
+        call_answer_error_of_server(call, error);
     else
         relay_answer_failure(call,
                              reply->too_large ? LOST_UNREADABLE : lost_reason_of(reply->result));
@@ -63,7 +55,7 @@ static void answer_outcome(struct detached_call *detached)
     if (detached->base.outcome.change.outcome == TASK_OUTCOME_RESULT)
         answer_result(detached, call, text);
     else
-        detached_answer_answer_error(call, text);
+        call_answer_error_of_server(call, text);
 }
 
 static void pass_message(struct detached_call *detached, struct str message)

@@ -31,6 +31,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/owned.h"
+#include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/lists.h"
 #include "taskgate/mcp/question.h"
@@ -146,8 +147,8 @@ static void append_late(struct buffer *result, const struct task *task, struct s
                          "This is the outcome of your earlier call, task %s. It was not run again "
                          "for this one.",
                          task->id);
-    buffer_append_text(&block, "{\"type\":\"text\",\"text\":");
-    buffer_append_json_string(&block, buffer_str(&text));
+    buffer_append_text(&block, "{\"type\":\"text\"");
+    json_add_str(&block, "text", buffer_str(&text));
     buffer_append_char(&block, '}');
     mcp_list_append(result, outcome, "content", buffer_str(&block));
 }
@@ -158,7 +159,6 @@ static void answer_late_error(struct call *call, const struct task *task, struct
     OWNED_BUFFER(id);
     OWNED_BUFFER(named);
     OWNED_BUFFER(whole);
-    OWNED_BUFFER(answer);
     buffer_append_format(&id, "\"%s\"", task->id);
     if (data.length == 0 || json_type(data) == JSON_OBJECT) {
         json_write_with_member(&named, data, "taskId", buffer_str(&id));
@@ -166,8 +166,7 @@ static void answer_late_error(struct call *call, const struct task *task, struct
     } else {
         buffer_append(&whole, error);
     }
-    jsonrpc_write_error_text(&answer, call->envelope.id, buffer_str(&whole));
-    call_answer(call, buffer_str(&answer));
+    call_answer_error_of_server(call, buffer_str(&whole));
 }
 
 static void answer_plain_outcome(struct call *call, const struct plain_call *plain,
@@ -234,12 +233,6 @@ static void answer_required(struct call *call, const struct plain_call *plain, s
     call_answer_result(call, buffer_str(&result));
 }
 
-/* Calls of other sessions have another owner. */
-static bool is_of_session(const struct call *call)
-{
-    return owner_is_session(call->owner);
-}
-
 /* How its client gets the outcome: by a tool that it is offered, or by the call itself. */
 static void write_advice(struct buffer *out, const struct call *call,
                          const struct plain_call *plain)
@@ -251,11 +244,12 @@ static void write_advice(struct buffer *out, const struct call *call,
         tool_names_write(&names, PSEUDO_TOOL_GET_TASK_RESULT, out);
         buffer_append_format(out, " with task_id \"%s\".", plain->id);
     }
-    if (plain->key[0])
+    if (plain->key[0]) /* calls of other sessions may have another owner */
         buffer_append_format(out,
                              " Calling %.*s again with the same arguments%s asks for the same task "
                              "and does not run it twice.",
-                             STR_ARGS(tool), is_of_session(call) ? " in this session" : "");
+                             STR_ARGS(tool),
+                             owner_is_session(call->owner) ? " in this session" : "");
 }
 
 static void write_sentence(struct buffer *out, const struct call *call,
@@ -319,6 +313,17 @@ enum answer { ANSWER_MISSING, ANSWER_ACCEPTED, ANSWER_REFUSED };
 
 #define MOST_ARGUMENT_BYTES 500
 
+/* `more`: the members of the question beside its message. */
+static void write_question(struct buffer *out, const char *mode, struct str message,
+                           struct str more)
+{
+    buffer_append_text(out, "{\"" KEY "\":{\"method\":\"" MCP_ELICIT "\",\"params\":{");
+    json_add_text(out, "mode", mode);
+    json_add_str(out, "message", message);
+    buffer_append(out, more);
+    buffer_append_text(out, "}}}");
+}
+
 static void write_form(struct buffer *out, const struct call *call)
 {
     struct str arguments = call->envelope.arguments.raw;
@@ -327,12 +332,10 @@ static void write_form(struct buffer *out, const struct call *call)
     if (arguments.length > 0 && arguments.length <= MOST_ARGUMENT_BYTES)
         buffer_append_format(&message, " with %.*s", STR_ARGS(arguments));
     buffer_append_text(&message, "? The call then waits for an approval.");
-    buffer_append_text(out, "{\"" KEY "\":{\"method\":\"" MCP_ELICIT "\",\"params\":{"
-                            "\"mode\":\"form\",\"message\":");
-    buffer_append_json_string(out, buffer_str(&message));
-    buffer_append_text(out, ",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"" KEY
-                            "\":{\"type\":\"boolean\",\"title\":\"Make this call\"}},"
-                            "\"required\":[\"" KEY "\"]}}}}");
+    write_question(out, "form", buffer_str(&message),
+                   STR(",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"" KEY
+                       "\":{\"type\":\"boolean\",\"title\":\"Make this call\"}},"
+                       "\"required\":[\"" KEY "\"]}"));
 }
 
 /* The link names the task and holds no credential: who may decide there is for the page to ask. */
@@ -341,15 +344,12 @@ static void write_confirm_link(struct buffer *out, const struct call *call,
 {
     OWNED_BUFFER(message);
     OWNED_BUFFER(url);
+    OWNED_BUFFER(more);
     buffer_append_format(&message, "The call of %.*s waits for an approval. It is shown here.",
                          STR_ARGS(call_tool(call)));
     buffer_append_format(&url, "%s/#task=%s", call->snapshot->config->public_url, plain->id);
-    buffer_append_text(out, "{\"" KEY "\":{\"method\":\"" MCP_ELICIT "\",\"params\":{"
-                            "\"mode\":\"url\",\"message\":");
-    buffer_append_json_string(out, buffer_str(&message));
-    buffer_append_text(out, ",\"url\":");
-    buffer_append_json_string(out, buffer_str(&url));
-    buffer_append_text(out, "}}}");
+    json_add_str(&more, "url", buffer_str(&url));
+    write_question(out, "url", buffer_str(&message), buffer_str(&more));
 }
 
 static void ask_to_confirm(struct call *call, const struct plain_call *plain,
@@ -452,12 +452,6 @@ static bool is_by_program(const struct call *call, const struct plain_call *plai
 {
     int64_t ago_ms = loop_now_ms(call->worker->loop) - http_received_ms(call->exchange);
     return clock_now_ms() - ago_ms - plain->state.given_ms <= PERSON_TAKES_MS;
-}
-
-/* Whether the user may be asked about a call that waits for this task. */
-static bool may_ask_to_confirm(const struct call *call, const struct task *task)
-{
-    return how_to_confirm(call, task) != CONFIRM_OFF;
 }
 
 /* With the task that the call waits for. True: the user is asked and the call answered, or what the
@@ -705,7 +699,7 @@ static void plain_create(struct call *call)
     }
     struct task *task = task_create_bound(call, &plain->decision, &plain->tool, plain->accelerated);
     char other[TASK_ID_BYTES];
-    bool may_ask = may_ask_to_confirm(call, task);
+    bool may_ask = how_to_confirm(call, task) != CONFIRM_OFF;
     task->on_result |=
         sends_back_state(call); /* one that left has cancelled, until it comes back */
     memcpy(plain->id, task->id, sizeof plain->id);
@@ -862,13 +856,20 @@ static void plain_begin(struct call *call)
         look_in_store(call);
 }
 
+static struct plain_call *plain_add(struct call *call)
+{
+    struct plain_call *plain = call_memory_take(call, sizeof *plain);
+    plain->gateway = call->worker->gateway;
+    plain->began_ms = loop_now_ms(call->worker->loop);
+    call_part_add(call, &plain->part, &plain_kind);
+    return plain;
+}
+
 void plain_call_become_task(struct call *call, const struct policy_decision *decision,
                             const struct catalog_tool *tool, bool accelerated)
 {
-    struct plain_call *plain = call_memory_take(call, sizeof *plain);
+    struct plain_call *plain = plain_add(call);
     char request_digest[DIGEST_HEX_BYTES];
-    plain->gateway = call->worker->gateway;
-    plain->began_ms = loop_now_ms(call->worker->loop);
     plain->decision = *decision;
     plain->tool = *tool;
     plain->accelerated = accelerated;
@@ -877,19 +878,15 @@ void plain_call_become_task(struct call *call, const struct policy_decision *dec
     else
         request_parts_digest(&call->envelope, request_digest);
     repeated_call_digest(tool->digest, request_digest, plain->digest);
-    call_part_add(call, &plain->part, &plain_kind);
     credential_check_then(call, plain_begin);
 }
 
 void plain_call_go_on(struct call *call, const struct request_state *state)
 {
-    struct plain_call *plain = call_memory_take(call, sizeof *plain);
-    plain->gateway = call->worker->gateway;
-    plain->began_ms = loop_now_ms(call->worker->loop);
+    struct plain_call *plain = plain_add(call);
     plain->has_state = true;
     plain->state = *state;
     call_find_tool(call, call_tool(call), &plain->tool);
-    call_part_add(call, &plain->part, &plain_kind);
     credential_check_then(call, plain_begin);
 }
 
@@ -934,15 +931,12 @@ bool plain_call_rejoins(struct call *call, const struct policy_decision *decisio
     repeated_call_digest_left(&call->envelope, digest);
     if (!repeated_call_find(gateway, str_from(key), digest, id, &is_undelivered))
         return false;
-    struct plain_call *plain = call_memory_take(call, sizeof *plain);
-    plain->gateway = gateway;
-    plain->began_ms = loop_now_ms(call->worker->loop);
+    struct plain_call *plain = plain_add(call);
     plain->decision = *decision;
     plain->forward = forward;
     plain->key = call_memory_copy(call, str_from(key));
     memcpy(plain->digest, digest, sizeof plain->digest);
     call_find_tool(call, call_tool(call), &plain->tool);
-    call_part_add(call, &plain->part, &plain_kind);
     call_with_facts(call, verify_and_rejoin);
     return true;
 }

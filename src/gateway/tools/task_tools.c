@@ -109,10 +109,7 @@ static void answer_ended(struct call *call, struct task *task)
     if (has_run && task->outcome == TASK_OUTCOME_RESULT) {
         pseudo_answer_result(call, outcome);
     } else if (is_error && str_equal(json_member(outcome, "code"), URL_ELICITATION_REQUIRED)) {
-        OWNED_BUFFER(message);
-        jsonrpc_write_error_text(&message, call->envelope.id, outcome);
-        call->outcome = "error";
-        call_answer(call, buffer_str(&message));
+        call_answer_error_of_server(call, outcome);
     } else if (refusal_is_due(call, refusal_of_task(task))) {
         answer_refusal(call, task);
     } else {
