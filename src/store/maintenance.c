@@ -299,7 +299,7 @@ static bool copy_table(struct copying *copying, const struct copied_table *table
     const struct record *record = record_of(str_from(table->name));
     ASSERT(record);
     copying->write = table->write;
-    copying->column_count = record->count + record->has_sequence;
+    copying->column_count = record_width(record) + record->has_sequence;
     return read_table(copying->from, table, copy_row, copying) && copying->is_good;
 }
 

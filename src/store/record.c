@@ -9,251 +9,30 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/store/records.h"
 
-/*
- * The columns of tables that a structure has whole: COLUMN(kind, column), of the field of the same
- * name, but for the sequence, which is the first of most.
- */
+/* ---- tables that a structure has whole, but for the sequence, which is the first of most ---- */
 
-/* The arguments are the last: what walks over grants is without them, because they may be long. */
-#define GRANT_COLUMNS(COLUMN)                                                                      \
-    COLUMN(TEXT, id)                                                                               \
-    COLUMN(TEXT, task_id)                                                                          \
-    COLUMN(TEXT, owner)                                                                            \
-    COLUMN(TEXT, principal)                                                                        \
-    COLUMN(TEXT, source)                                                                           \
-    COLUMN(TEXT, tool)                                                                             \
-    COLUMN(TEXT, workflow)                                                                         \
-    COLUMN(TEXT, rule)                                                                             \
-    COLUMN(TEXT, rule_digest)                                                                      \
-    COLUMN(TEXT, definition_digest)                                                                \
-    COLUMN(TEXT, bound_digest)                                                                     \
-    COLUMN(TEXT, terms)                                                                            \
-    COLUMN(TEXT, votes)                                                                            \
-    COLUMN(TEXT, reason)                                                                           \
-    COLUMN(NUMBER, calls)                                                                          \
-    COLUMN(NUMBER, used)                                                                           \
-    COLUMN(NUMBER, for_ms)                                                                         \
-    COLUMN(NUMBER, created_ms)                                                                     \
-    COLUMN(NUMBER, until_ms)                                                                       \
-    COLUMN(NUMBER, ended_ms)                                                                       \
-    COLUMN(TEXT, end_cause)                                                                        \
-    COLUMN(TEXT, ended_by)                                                                         \
-    COLUMN(TEXT, end_reason)                                                                       \
-    COLUMN(TEXT, arguments)
-
-#define BLOCK_COLUMNS(COLUMN)                                                                      \
-    COLUMN(TEXT, id)                                                                               \
-    COLUMN(TEXT, task_id)                                                                          \
-    COLUMN(TEXT, scope)                                                                            \
-    COLUMN(TEXT, owner)                                                                            \
-    COLUMN(TEXT, source)                                                                           \
-    COLUMN(TEXT, client)                                                                           \
-    COLUMN(TEXT, principal)                                                                        \
-    COLUMN(TEXT, reason)                                                                           \
-    COLUMN(TEXT, person)                                                                           \
-    COLUMN(NUMBER, created_ms)                                                                     \
-    COLUMN(NUMBER, until_ms)                                                                       \
-    COLUMN(NUMBER, ended_ms)                                                                       \
-    COLUMN(TEXT, ended_by)
-
-/* The texts are the last two: lists are without them. */
-#define DEFINITION_COLUMNS(COLUMN)                                                                 \
-    COLUMN(TEXT, id)                                                                               \
-    COLUMN(TEXT, source)                                                                           \
-    COLUMN(TEXT, kind)                                                                             \
-    COLUMN(TEXT, name)                                                                             \
-    COLUMN(TEXT, digest)                                                                           \
-    COLUMN(TEXT, accepted)                                                                         \
-    COLUMN(TEXT, counted)                                                                          \
-    COLUMN(TEXT, difference)                                                                       \
-    COLUMN(UNSIGNED, flags)                                                                        \
-    COLUMN(FLAG, is_changed)                                                                       \
-    COLUMN(NUMBER, at_ms)                                                                          \
-    COLUMN(TEXT, text)                                                                             \
-    COLUMN(TEXT, accepted_text)
-
-#define SESSION_COLUMNS(COLUMN)                                                                    \
-    COLUMN(TEXT, source)                                                                           \
-    COLUMN(TEXT, id_digest)                                                                        \
-    COLUMN(TEXT, version)                                                                          \
-    COLUMN(TEXT, client_name)                                                                      \
-    COLUMN(TEXT, client_version)                                                                   \
-    COLUMN(TEXT, client_capabilities)                                                              \
-    COLUMN(FLAG, upstream_tasks)                                                                   \
-    COLUMN(FLAG, upstream_sse)                                                                     \
-    COLUMN(NUMBER, seen_ms)                                                                        \
-    COLUMN(TEXT, owner)
-
-#define SIGN_IN_COLUMNS(COLUMN)                                                                    \
-    COLUMN(TEXT, digest)                                                                           \
-    COLUMN(TEXT, person)                                                                           \
-    COLUMN(TEXT, issuer)                                                                           \
-    COLUMN(TEXT, claims)                                                                           \
-    COLUMN(NUMBER, created_ms)                                                                     \
-    COLUMN(NUMBER, until_ms)
-
-/* The order of its INSERT. */
-#define NOTICE_COLUMNS(COLUMN)                                                                     \
-    COLUMN(TEXT, task_id)                                                                          \
-    COLUMN(TEXT, source)                                                                           \
-    COLUMN(TEXT, tool)                                                                             \
-    COLUMN(TEXT, workflow)                                                                         \
-    COLUMN(TEXT, principal)                                                                        \
-    COLUMN(TEXT, arguments_digest)                                                                 \
-    COLUMN(TEXT, decided_by)                                                                       \
-    COLUMN(TEXT, reason)                                                                           \
-    COLUMN(TEXT, status_message)                                                                   \
-    COLUMN(TEXT, arguments)                                                                        \
-    COLUMN(NUMBER, at_ms)                                                                          \
-    COLUMN(NUMBER, state)                                                                          \
-    COLUMN(NUMBER, created_ms)                                                                     \
-    COLUMN(NUMBER, decide_by_ms)                                                                   \
-    COLUMN(NUMBER, decided_ms)                                                                     \
-    COLUMN(NUMBER, is_emergency)                                                                   \
-    COLUMN(TEXT, anchor)
-
-#define DELIVERY_ROW_COLUMNS(COLUMN)                                                               \
-    COLUMN(TEXT, id)                                                                               \
-    COLUMN(NUMBER, notice)                                                                         \
-    COLUMN(TEXT, target)                                                                           \
-    COLUMN(TEXT, task_id)                                                                          \
-    COLUMN(NUMBER, event)                                                                          \
-    COLUMN(NUMBER, attempts)                                                                       \
-    COLUMN(NUMBER, due_ms)
-
-#define TARGET_COLUMNS(COLUMN)                                                                     \
-    COLUMN(TEXT, key)                                                                              \
-    COLUMN(NUMBER, events)                                                                         \
-    COLUMN(NUMBER, with_arguments)
-
-/* A token that a server accepted in a session. */
-#define PAIR_COLUMNS(COLUMN)                                                                       \
-    COLUMN(TEXT, source)                                                                           \
-    COLUMN(TEXT, session_digest)                                                                   \
-    COLUMN(TEXT, token_digest)                                                                     \
-    COLUMN(NUMBER, accepted_ms)
-
-#define TALLY_COLUMNS(COLUMN)                                                                      \
-    COLUMN(TEXT, source)                                                                           \
-    COLUMN(TEXT, tool)                                                                             \
-    COLUMN(TEXT, owner)                                                                            \
-    COLUMN(NUMBER, day_ms)                                                                         \
-    COLUMN(NUMBER, approved)                                                                       \
-    COLUMN(NUMBER, rejected)                                                                       \
-    COLUMN(NUMBER, expired)                                                                        \
-    COLUMN(NUMBER, failed)
-
-#define KEPT_COLUMNS(COLUMN)                                                                       \
-    COLUMN(NUMBER, sequence)                                                                       \
-    COLUMN(TEXT, arguments)                                                                        \
-    COLUMN(NUMBER, until_ms)
-
-#define ANCHOR_COLUMNS(COLUMN)                                                                     \
-    COLUMN(NUMBER, sequence)                                                                       \
-    COLUMN(TEXT, hash)                                                                             \
-    COLUMN(NUMBER, at_ms)                                                                          \
-    COLUMN(TEXT, signature)                                                                        \
-    COLUMN(NUMBER, is_start)
-
-#define MESSAGE_COLUMNS(COLUMN)                                                                    \
-    COLUMN(TEXT, target)                                                                           \
-    COLUMN(TEXT, task_id)                                                                          \
-    COLUMN(TEXT, reference)                                                                        \
-    COLUMN(TEXT, seen)
-
-/* Of a task's trail, as clients see it. */
-#define ENTRY_COLUMNS(COLUMN)                                                                      \
-    COLUMN(NUMBER, at_ms)                                                                          \
-    COLUMN(TEXT, task_id)                                                                          \
-    COLUMN(TEXT, event)                                                                            \
-    COLUMN(TEXT, from_state)                                                                       \
-    COLUMN(TEXT, to_state)                                                                         \
-    COLUMN(TEXT, actor_kind)                                                                       \
-    COLUMN(TEXT, actor_name)                                                                       \
-    COLUMN(TEXT, reason)
-
-/* A task: COLUMN(kind, column, field). The long texts of clients, and the outcome, are beside it.
- */
-#define TASK_COLUMNS(COLUMN)                                                                       \
-    COLUMN(FIXED, id, id)                                                                          \
-    COLUMN(UNSIGNED, state, state)                                                                 \
-    COLUMN(TASK_TEXT, source, source)                                                              \
-    COLUMN(TASK_TEXT, owner, owner)                                                                \
-    COLUMN(TASK_TEXT, session, session)                                                            \
-    COLUMN(TASK_TEXT, principal, principal)                                                        \
-    COLUMN(TASK_TEXT, tool, tool)                                                                  \
-    COLUMN(TASK_TEXT, workflow, workflow)                                                          \
-    COLUMN(TASK_TEXT, action, action)                                                              \
-    COLUMN(FIXED, arguments_digest, arguments_digest)                                              \
-    COLUMN(FIXED, definition_digest, definition_digest)                                            \
-    COLUMN(TASK_TEXT, progress_token, progress_token)                                              \
-    COLUMN(FLAG, on_result, on_result)                                                             \
-    COLUMN(FLAG, accelerated, accelerated)                                                         \
-    COLUMN(FLAG, keep_task, keep_task)                                                             \
-    COLUMN(NUMBER, ttl_ms, ttl_ms)                                                                 \
-    COLUMN(NUMBER, poll_interval_ms, poll_interval_ms)                                             \
-    COLUMN(NUMBER, created_ms, created_ms)                                                         \
-    COLUMN(NUMBER, decide_by_ms, decide_by_ms)                                                     \
-    COLUMN(NUMBER, updated_ms, updated_ms)                                                         \
-    COLUMN(NUMBER, execute_by_ms, execute_by_ms)                                                   \
-    COLUMN(NUMBER, decided_ms, decided_ms)                                                         \
-    COLUMN(NUMBER, ended_ms, ended_ms)                                                             \
-    COLUMN(TASK_TEXT, decided_by, decided_by)                                                      \
-    COLUMN(TASK_TEXT, reason, reason)                                                              \
-    COLUMN(TASK_TEXT, status_message, status_message)                                              \
-    COLUMN(TASK_TEXT, upstream_task, upstream_task)                                                \
-    COLUMN(UNSIGNED, failure, failure)                                                             \
-    COLUMN(UNSIGNED, outcome, outcome)                                                             \
-    COLUMN(TASK_TEXT, client_name, client_name)                                                    \
-    COLUMN(TASK_TEXT, client_version, client_version)                                              \
-    COLUMN(FLAG, promoted, promoted)                                                               \
-    COLUMN(NUMBER, retention_ms, retention_ms)                                                     \
-    COLUMN(NUMBER, expired_retention_ms, expired_retention_ms)                                     \
-    COLUMN(FIXED, request_digest, request_digest)                                                  \
-    COLUMN(FIXED, headers_digest, headers_digest)                                                  \
-    COLUMN(TASK_TEXT, refused_credentials, refused_credentials)                                    \
-    COLUMN(TASK_TEXT, rule, rule)                                                                  \
-    COLUMN(FIXED, policy_digest, policy_digest)                                                    \
-    COLUMN(FIXED, owner_email, owner_email)                                                        \
-    COLUMN(TASK_TEXT, terms, terms)                                                                \
-    COLUMN(TASK_TEXT, votes, votes)                                                                \
-    COLUMN(FIXED, rule_digest, rule_digest)                                                        \
-    COLUMN(FIXED, bound_digest, bound_digest)                                                      \
-    COLUMN(TASK_TEXT, grant_facts, grant)                                                          \
-    COLUMN(FIXED, original_digest, original_digest)                                                \
-    COLUMN(FIXED, original_request_digest, original_request_digest)                                \
-    COLUMN(TASK_TEXT, trace, trace)                                                                \
-    COLUMN(TASK_TEXT, maker, maker)                                                                \
-    COLUMN(NUMBER, started_ms, started_ms)                                                         \
-    COLUMN(TASK_TEXT, brief, brief)                                                                \
-    COLUMN(FLAG, promised, promised)
-
-/* Of a call that waits, for a list of all of them: what its row and the verdict on a vote need. */
-#define WAITING_COLUMNS(COLUMN)                                                                    \
-    COLUMN(FIXED, id, id)                                                                          \
-    COLUMN(TASK_TEXT, source, source)                                                              \
-    COLUMN(TASK_TEXT, owner, owner)                                                                \
-    COLUMN(TASK_TEXT, principal, principal)                                                        \
-    COLUMN(TASK_TEXT, tool, tool)                                                                  \
-    COLUMN(TASK_TEXT, workflow, workflow)                                                          \
-    COLUMN(TASK_TEXT, rule, rule)                                                                  \
-    COLUMN(FIXED, request_digest, request_digest)                                                  \
-    COLUMN(FIXED, definition_digest, definition_digest)                                            \
-    COLUMN(FIXED, owner_email, owner_email)                                                        \
-    COLUMN(TASK_TEXT, maker, maker)                                                                \
-    COLUMN(TASK_TEXT, terms, terms)                                                                \
-    COLUMN(TASK_TEXT, votes, votes)                                                                \
-    COLUMN(TASK_TEXT, brief, brief)                                                                \
-    COLUMN(NUMBER, created_ms, created_ms)                                                         \
-    COLUMN(NUMBER, decide_by_ms, decide_by_ms)
-
-/* ---- records ---- */
-
-#define COLUMN_OF(kind, column) {#column, COLUMN_##kind, offsetof(STRUCTURE, column), 0},
+#define COLUMN(kind_word, field)                                                                   \
+    {                                                                                              \
+        .name = #field, .kind = COLUMN_##kind_word, .offset = offsetof(STRUCTURE, field),          \
+        .size = sizeof(((STRUCTURE *)NULL)->field)                                                 \
+    }
 #define COUNT_OF(columns) (sizeof(columns) / sizeof(struct column))
 
 #define STRUCTURE struct store_grant
-static const struct column grant_columns[] = {GRANT_COLUMNS(COLUMN_OF)};
+/* The arguments are the last: what walks over grants is without them, because they may be long. */
+static const struct column grant_columns[] = {
+    COLUMN(TEXT, id),           COLUMN(TEXT, task_id),
+    COLUMN(TEXT, owner),        COLUMN(TEXT, principal),
+    COLUMN(TEXT, source),       COLUMN(TEXT, tool),
+    COLUMN(TEXT, workflow),     COLUMN(TEXT, rule),
+    COLUMN(TEXT, rule_digest),  COLUMN(TEXT, definition_digest),
+    COLUMN(TEXT, bound_digest), COLUMN(TEXT, terms),
+    COLUMN(TEXT, votes),        COLUMN(TEXT, reason),
+    COLUMN(NUMBER, calls),      COLUMN(NUMBER, used),
+    COLUMN(NUMBER, for_ms),     COLUMN(NUMBER, created_ms),
+    COLUMN(NUMBER, until_ms),   COLUMN(NUMBER, ended_ms),
+    COLUMN(TEXT, end_cause),    COLUMN(TEXT, ended_by),
+    COLUMN(TEXT, end_reason),   COLUMN(TEXT, arguments)};
 const struct record grant_record = {"grant", sizeof(STRUCTURE), true, grant_columns,
                                     COUNT_OF(grant_columns)};
 const struct record grant_list_record = {"grant_list", sizeof(STRUCTURE), true, grant_columns,
@@ -261,13 +40,24 @@ const struct record grant_list_record = {"grant_list", sizeof(STRUCTURE), true, 
 #undef STRUCTURE
 
 #define STRUCTURE struct store_block
-static const struct column block_columns[] = {BLOCK_COLUMNS(COLUMN_OF)};
+static const struct column block_columns[] = {
+    COLUMN(TEXT, id),           COLUMN(TEXT, task_id),    COLUMN(TEXT, scope),
+    COLUMN(TEXT, owner),        COLUMN(TEXT, source),     COLUMN(TEXT, client),
+    COLUMN(TEXT, principal),    COLUMN(TEXT, reason),     COLUMN(TEXT, person),
+    COLUMN(NUMBER, created_ms), COLUMN(NUMBER, until_ms), COLUMN(NUMBER, ended_ms),
+    COLUMN(TEXT, ended_by)};
 const struct record block_record = {"block", sizeof(STRUCTURE), true, block_columns,
                                     COUNT_OF(block_columns)};
 #undef STRUCTURE
 
 #define STRUCTURE struct store_definition
-static const struct column definition_columns[] = {DEFINITION_COLUMNS(COLUMN_OF)};
+/* The texts are the last two: lists are without them. */
+static const struct column definition_columns[] = {
+    COLUMN(TEXT, id),           COLUMN(TEXT, source),     COLUMN(TEXT, kind),
+    COLUMN(TEXT, name),         COLUMN(TEXT, digest),     COLUMN(TEXT, accepted),
+    COLUMN(TEXT, counted),      COLUMN(TEXT, difference), COLUMN(UNSIGNED, flags),
+    COLUMN(FLAG, is_changed),   COLUMN(NUMBER, at_ms),    COLUMN(TEXT, text),
+    COLUMN(TEXT, accepted_text)};
 const struct record definition_record = {"definition", sizeof(STRUCTURE), true, definition_columns,
                                          COUNT_OF(definition_columns)};
 const struct record definition_list_record = {"definition_list", sizeof(STRUCTURE), true,
@@ -275,120 +65,179 @@ const struct record definition_list_record = {"definition_list", sizeof(STRUCTUR
 #undef STRUCTURE
 
 #define STRUCTURE struct store_session
-static const struct column session_columns[] = {SESSION_COLUMNS(COLUMN_OF)};
+static const struct column session_columns[] = {
+    COLUMN(TEXT, source),         COLUMN(TEXT, id_digest),      COLUMN(TEXT, version),
+    COLUMN(TEXT, client_name),    COLUMN(TEXT, client_version), COLUMN(TEXT, client_capabilities),
+    COLUMN(FLAG, upstream_tasks), COLUMN(FLAG, upstream_sse),   COLUMN(NUMBER, seen_ms),
+    COLUMN(TEXT, owner)};
 const struct record session_record = {"session", sizeof(STRUCTURE), false, session_columns,
                                       COUNT_OF(session_columns)};
 #undef STRUCTURE
 
 #define STRUCTURE struct store_sign_in
-static const struct column sign_in_columns[] = {SIGN_IN_COLUMNS(COLUMN_OF)};
+static const struct column sign_in_columns[] = {
+    COLUMN(TEXT, digest), COLUMN(TEXT, person),       COLUMN(TEXT, issuer),
+    COLUMN(TEXT, claims), COLUMN(NUMBER, created_ms), COLUMN(NUMBER, until_ms)};
 const struct record sign_in_record = {"sign_in", sizeof(STRUCTURE), false, sign_in_columns,
                                       COUNT_OF(sign_in_columns)};
 #undef STRUCTURE
 
 #define STRUCTURE struct store_message
-static const struct column message_columns[] = {MESSAGE_COLUMNS(COLUMN_OF)};
+static const struct column message_columns[] = {COLUMN(TEXT, target), COLUMN(TEXT, task_id),
+                                                COLUMN(TEXT, reference), COLUMN(TEXT, seen)};
 const struct record message_record = {"outbox_thread", sizeof(STRUCTURE), false, message_columns,
                                       COUNT_OF(message_columns)};
 #undef STRUCTURE
 
 #define STRUCTURE struct store_audit_entry
-static const struct column entry_columns[] = {ENTRY_COLUMNS(COLUMN_OF)};
+/* Of a task's trail, as clients see it. */
+static const struct column entry_columns[] = {COLUMN(NUMBER, at_ms),    COLUMN(TEXT, task_id),
+                                              COLUMN(TEXT, event),      COLUMN(TEXT, from_state),
+                                              COLUMN(TEXT, to_state),   COLUMN(TEXT, actor_kind),
+                                              COLUMN(TEXT, actor_name), COLUMN(TEXT, reason)};
 const struct record entry_record = {"audit_entry", sizeof(STRUCTURE), true, entry_columns,
                                     COUNT_OF(entry_columns)};
 #undef STRUCTURE
 
-#define COLUMN_OF_TASK(kind, column, field)                                                        \
-    {#column, COLUMN_##kind, offsetof(struct task, field), sizeof(((struct task *)NULL)->field)},
-static const struct column task_columns[] = {TASK_COLUMNS(COLUMN_OF_TASK)};
-const struct record task_record = {"task", sizeof(struct task), false, task_columns,
+#define STRUCTURE struct task
+/* The long texts of clients, and the outcome, are beside them. */
+static const struct column task_columns[] = {
+    COLUMN(FIXED, id),
+    COLUMN(UNSIGNED, state),
+    COLUMN(TASK_TEXT, source),
+    COLUMN(TASK_TEXT, owner),
+    COLUMN(TASK_TEXT, session),
+    COLUMN(TASK_TEXT, principal),
+    COLUMN(TASK_TEXT, tool),
+    COLUMN(TASK_TEXT, workflow),
+    COLUMN(TASK_TEXT, action),
+    COLUMN(FIXED, arguments_digest),
+    COLUMN(FIXED, definition_digest),
+    COLUMN(TASK_TEXT, progress_token),
+    COLUMN(FLAG, on_result),
+    COLUMN(FLAG, accelerated),
+    COLUMN(FLAG, keep_task),
+    COLUMN(NUMBER, ttl_ms),
+    COLUMN(NUMBER, poll_interval_ms),
+    COLUMN(NUMBER, created_ms),
+    COLUMN(NUMBER, decide_by_ms),
+    COLUMN(NUMBER, updated_ms),
+    COLUMN(NUMBER, execute_by_ms),
+    COLUMN(NUMBER, decided_ms),
+    COLUMN(NUMBER, ended_ms),
+    COLUMN(TASK_TEXT, decided_by),
+    COLUMN(TASK_TEXT, reason),
+    COLUMN(TASK_TEXT, status_message),
+    COLUMN(TASK_TEXT, upstream_task),
+    COLUMN(UNSIGNED, failure),
+    COLUMN(UNSIGNED, outcome),
+    COLUMN(TASK_TEXT, client_name),
+    COLUMN(TASK_TEXT, client_version),
+    COLUMN(FLAG, promoted),
+    COLUMN(NUMBER, retention_ms),
+    COLUMN(NUMBER, expired_retention_ms),
+    COLUMN(FIXED, request_digest),
+    COLUMN(FIXED, headers_digest),
+    COLUMN(TASK_TEXT, refused_credentials),
+    COLUMN(TASK_TEXT, rule),
+    COLUMN(FIXED, policy_digest),
+    COLUMN(FIXED, owner_email),
+    COLUMN(TASK_TEXT, terms),
+    COLUMN(TASK_TEXT, votes),
+    COLUMN(FIXED, rule_digest),
+    COLUMN(FIXED, bound_digest),
+    {"grant_facts", COLUMN_TASK_TEXT, offsetof(STRUCTURE, grant), 0},
+    COLUMN(FIXED, original_digest),
+    COLUMN(FIXED, original_request_digest),
+    COLUMN(TASK_TEXT, trace),
+    COLUMN(TASK_TEXT, maker),
+    COLUMN(NUMBER, started_ms),
+    COLUMN(TASK_TEXT, brief),
+    COLUMN(FLAG, promised)};
+const struct record task_record = {"task", sizeof(STRUCTURE), false, task_columns,
                                    COUNT_OF(task_columns)};
-static const struct column waiting_columns[] = {WAITING_COLUMNS(COLUMN_OF_TASK)};
-const struct record task_waiting_record = {"task_waiting", sizeof(struct task), false,
+/* Of a call that waits, for a list of all of them: what its row and the verdict on a vote need. */
+static const struct column waiting_columns[] = {COLUMN(FIXED, id),
+                                                COLUMN(TASK_TEXT, source),
+                                                COLUMN(TASK_TEXT, owner),
+                                                COLUMN(TASK_TEXT, principal),
+                                                COLUMN(TASK_TEXT, tool),
+                                                COLUMN(TASK_TEXT, workflow),
+                                                COLUMN(TASK_TEXT, rule),
+                                                COLUMN(FIXED, request_digest),
+                                                COLUMN(FIXED, definition_digest),
+                                                COLUMN(FIXED, owner_email),
+                                                COLUMN(TASK_TEXT, maker),
+                                                COLUMN(TASK_TEXT, terms),
+                                                COLUMN(TASK_TEXT, votes),
+                                                COLUMN(TASK_TEXT, brief),
+                                                COLUMN(NUMBER, created_ms),
+                                                COLUMN(NUMBER, decide_by_ms)};
+const struct record task_waiting_record = {"task_waiting", sizeof(STRUCTURE), false,
                                            waiting_columns, COUNT_OF(waiting_columns)};
+#undef STRUCTURE
 
-/* No structure has these, only statements. */
-#define COLUMN_NAMED(kind, column) {#column, COLUMN_##kind, 0, 0},
-#define COLUMN_NAMED_OF_TASK(kind, column, field) {#column, COLUMN_##kind, 0, 0},
-/* What SQLite's table of tasks has, and what PostgreSQL's has. */
-static const struct column task_row_columns[] = {{"deadline_ms", COLUMN_NUMBER, 0, 0},
-                                                 {"purge_ms", COLUMN_NUMBER, 0, 0},
-                                                 TASK_COLUMNS(COLUMN_NAMED_OF_TASK)};
-static const struct record task_row_record = {"task_row", 0, false, task_row_columns,
-                                              COUNT_OF(task_row_columns)};
-static const struct column task_whole_columns[] = {
-    {"deadline_ms", COLUMN_NUMBER, 0, 0},
-    {"purge_ms", COLUMN_NUMBER, 0, 0},
-    {"bytes", COLUMN_NUMBER, 0, 0},
-    TASK_COLUMNS(COLUMN_NAMED_OF_TASK){"arguments", COLUMN_TEXT, 0, 0},
-    {"meta", COLUMN_TEXT, 0, 0},
-    {"other_params", COLUMN_TEXT, 0, 0},
-    {"original_arguments", COLUMN_TEXT, 0, 0},
-    {"shown", COLUMN_TEXT, 0, 0},
-    {"body", COLUMN_TEXT, 0, 0},
-    {"outcome_body", COLUMN_TEXT, 0, 0},
-    {"mirrored_headers", COLUMN_TEXT, 0, 0},
-};
-static const struct record task_whole_record = {"task_whole", 0, false, task_whole_columns,
-                                                COUNT_OF(task_whole_columns)};
-_Static_assert(COUNT_OF(task_whole_columns) + 2 <= VALUES_MAX, "a statement takes the whole task");
-static const struct column notice_columns[] = {NOTICE_COLUMNS(COLUMN_NAMED)};
-static const struct record notice_record = {"outbox_notice", 0, true, notice_columns,
-                                            COUNT_OF(notice_columns)};
-static const struct column delivery_columns[] = {DELIVERY_ROW_COLUMNS(COLUMN_NAMED)};
-static const struct record delivery_record = {"outbox_delivery", 0, true, delivery_columns,
-                                              COUNT_OF(delivery_columns)};
-static const struct column target_columns[] = {TARGET_COLUMNS(COLUMN_NAMED)};
-static const struct record target_record = {"outbox_target", 0, false, target_columns,
-                                            COUNT_OF(target_columns)};
-static const struct column pair_columns[] = {PAIR_COLUMNS(COLUMN_NAMED)};
-static const struct record pair_record = {"pair", 0, false, pair_columns, COUNT_OF(pair_columns)};
-static const struct column tally_columns[] = {TALLY_COLUMNS(COLUMN_NAMED)};
-static const struct record tally_record = {"tally", 0, false, tally_columns,
-                                           COUNT_OF(tally_columns)};
-static const struct column kept_columns[] = {KEPT_COLUMNS(COLUMN_NAMED)};
-static const struct record kept_record = {"audit_kept", 0, false, kept_columns,
-                                          COUNT_OF(kept_columns)};
-static const struct column anchor_columns[] = {ANCHOR_COLUMNS(COLUMN_NAMED)};
-static const struct record anchor_record = {"audit_anchor", 0, false, anchor_columns,
-                                            COUNT_OF(anchor_columns)};
+static const struct record *const of_structures[] = {
+    &grant_record,           &grant_list_record, &block_record,        &definition_record,
+    &definition_list_record, &session_record,    &sign_in_record,      &message_record,
+    &entry_record,           &task_record,       &task_waiting_record, NULL};
+
+/* ---- tables of which only statements have all columns ---- */
+
 static const struct column audit_columns[] = {
 #define AUDIT_COLUMN(column, key, kind) {#column, COLUMN_TEXT, 0, 0},
 #include "audit_columns.h"
 #undef AUDIT_COLUMN
 };
-static const struct record audit_record = {"audit", 0, false, audit_columns,
-                                           COUNT_OF(audit_columns)};
+#define OF(table_columns) .columns = (table_columns), .count = COUNT_OF(table_columns)
 
-static const struct record *const records[] = {&grant_record,
-                                               &grant_list_record,
-                                               &block_record,
-                                               &definition_record,
-                                               &definition_list_record,
-                                               &session_record,
-                                               &sign_in_record,
-                                               &message_record,
-                                               &entry_record,
-                                               &notice_record,
-                                               &delivery_record,
-                                               &target_record,
-                                               &pair_record,
-                                               &tally_record,
-                                               &kept_record,
-                                               &anchor_record,
-                                               &audit_record,
-                                               &task_record,
-                                               &task_waiting_record,
-                                               &task_row_record,
-                                               &task_whole_record,
-                                               NULL};
+static const struct record of_statements[] = {
+    /* What SQLite's table of tasks has, and what PostgreSQL's has. */
+    {"task_row", OF(task_columns), .before = "deadline_ms, purge_ms"},
+    {"task_whole", OF(task_columns), .before = "deadline_ms, purge_ms, bytes",
+     .after = "arguments, meta, other_params, original_arguments, shown, body, "
+              "outcome_body, mirrored_headers"},
+    {"audit", OF(audit_columns)},
+    {"audit_kept", .before = "sequence, arguments, until_ms"},
+    {"audit_anchor", .before = "sequence, hash, at_ms, signature, is_start"},
+    {"outbox_notice", .has_sequence = true,
+     .before = "task_id, source, tool, workflow, principal, arguments_digest, "
+               "decided_by, reason, status_message, arguments, at_ms, state, "
+               "created_ms, decide_by_ms, decided_ms, is_emergency, anchor"},
+    {"outbox_delivery", .has_sequence = true,
+     .before = "id, notice, target, task_id, event, attempts, due_ms"},
+    {"outbox_target", .before = "key, events, with_arguments"},
+    /* A token that a server accepted in a session. */
+    {"pair", .before = "source, session_digest, token_digest, accepted_ms"},
+    {"tally", .before = "source, tool, owner, day_ms, approved, rejected, expired, failed"},
+};
 
 const struct record *record_of(struct str table)
 {
-    const struct record *const *record = records;
-    while (*record && !str_equal(table, str_from((*record)->table)))
-        record++;
-    return *record;
+    for (const struct record *const *record = of_structures; *record; record++) {
+        if (str_equal(table, str_from((*record)->table)))
+            return *record;
+    }
+    for (size_t i = 0; i < sizeof of_statements / sizeof *of_statements; i++) {
+        if (str_equal(table, str_from(of_statements[i].table)))
+            return &of_statements[i];
+    }
+    return NULL;
+}
+
+static size_t count_names(const char *names)
+{
+    size_t count = names != NULL;
+    for (; names && *names; names++)
+        count += *names == ',';
+    return count;
+}
+
+size_t record_width(const struct record *record)
+{
+    size_t width = count_names(record->before) + record->count + count_names(record->after);
+    ASSERT_NUMBERS(width, <=, VALUES_MAX);
+    return width;
 }
 
 static void *field_at(const struct column *column, const void *structure)

@@ -57,6 +57,8 @@ struct record {
     bool has_sequence; /* the first column, which the database gives */
     const struct column *columns;
     size_t count;
+    /* Names of columns that only statements have, before and after those. NULL: none. */
+    const char *before, *after;
 };
 
 extern const struct record grant_record, block_record, definition_record, session_record,
@@ -67,6 +69,8 @@ extern const struct record task_record, task_waiting_record;
 extern const struct record definition_list_record, grant_list_record;
 /* The record of a table, as statements name it. NULL: there is none. */
 const struct record *record_of(struct str table);
+/* How many values a statement writes, without the sequence. */
+size_t record_width(const struct record *record);
 /* A row with all columns of the record. The texts are owned. */
 void record_read(const struct record *record, const struct value *row, void *into);
 /* The values of all columns but the sequence. Returns their number. */

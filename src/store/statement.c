@@ -27,13 +27,20 @@ static void write_table(const struct dialect *dialect, struct str name, struct b
     buffer_append(out, name);
 }
 
+static void add_name(struct buffer *out, size_t start, const char *name)
+{
+    if (name)
+        buffer_append_format(out, "%s%s", out->length > start ? ", " : "", name);
+}
+
 static void write_columns(const struct record *record, bool with_sequence, struct buffer *out)
 {
-    if (with_sequence)
-        buffer_append_text(out, "sequence");
+    const size_t start = out->length;
+    add_name(out, start, with_sequence ? "sequence" : NULL);
+    add_name(out, start, record->before);
     for (size_t i = 0; i < record->count; i++)
-        buffer_append_format(out, "%s%s", i > 0 || with_sequence ? ", " : "",
-                             record->columns[i].name);
+        add_name(out, start, record->columns[i].name);
+    add_name(out, start, record->after);
 }
 
 static void write_marks(const struct dialect *dialect, size_t count, struct buffer *out)
@@ -53,7 +60,7 @@ static void write_new(const struct dialect *dialect, const struct record *record
     if (with_sequence)
         write_table(dialect, STR("keeping numbers"), out);
     buffer_append_text(out, " VALUES (");
-    write_marks(dialect, record->count + with_sequence, out);
+    write_marks(dialect, record_width(record) + with_sequence, out);
     buffer_append_char(out, ')');
 }
 
@@ -67,7 +74,7 @@ static void statement_write_name(const struct dialect *dialect, struct str name,
     if (record && dot[1] == '*')
         write_columns(record, record->has_sequence, out);
     else if (record && dot[1] == '?')
-        write_marks(dialect, record->count, out);
+        write_marks(dialect, record_width(record), out);
     else if (record)
         write_new(dialect, record, dot[1] == 'c', out);
     else
