@@ -70,6 +70,14 @@ bool audit_rows_page(struct database *database, int64_t after, size_t limit, aud
                      audit_rows_visit_row, &(struct visiting){visit, context});
 }
 
+bool audit_rows_all(struct database *database, int64_t after, audit_visitor *visit, void *context)
+{
+    const struct row_pages pages = {
+        .which = STATEMENT_AUDIT_PAGE, .sequence = AUDIT_sequence, .after = after};
+    return rows_read_pages(database, &pages, audit_rows_visit_row,
+                           &(struct visiting){visit, context});
+}
+
 /* ---- what is kept ---- */
 
 bool audit_rows_keep(struct database *database, int64_t sequence, struct str arguments,

@@ -38,6 +38,8 @@ bool audit_rows_insert(struct database *database, const struct audit_row *row);
  * false ends the reading. */
 bool audit_rows_page(struct database *database, int64_t after, size_t limit, audit_visitor *visit,
                      void *context);
+/* All of them after the row `after`, in pages. */
+bool audit_rows_all(struct database *database, int64_t after, audit_visitor *visit, void *context);
 /* Arguments that are kept beside a row until `until_ms`. */
 bool audit_rows_keep(struct database *database, int64_t sequence, struct str arguments,
                      int64_t until_ms);

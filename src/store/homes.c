@@ -43,26 +43,14 @@ static bool find_lost(struct batch *batch, const struct home_key *key, const str
     return done;
 }
 
-struct looking {
-    const char *id;
-    char *address;
-};
-
-static bool homes_look(void *context, const struct replica_row *row)
-{
-    struct looking *looking = context;
-    if (!str_equal(row->id, str_from(looking->id)))
-        return true;
-    looking->address = memory_copy_str(row->address);
-    return false;
-}
-
 /* Heartbeats tell of a replica's address, too, but not at once. */
 static bool find_address(struct batch *batch, const char *id, char **address)
 {
-    struct looking looking = {.id = id};
-    bool done = replica_rows_list(batch->database, homes_look, &looking);
-    *address = looking.address ? looking.address : memory_copy_text("");
+    struct record_list list;
+    bool done = replica_rows_list(batch->database, &list);
+    const struct replica_row *row = replica_rows_find(&list, id);
+    *address = memory_copy_text(row ? row->address : "");
+    record_list_finish(&list);
     return done;
 }
 

@@ -94,7 +94,6 @@ enum store_work store_accept_timeline(const struct store_site *site, bool *was_h
 
 /* ---- a copy ---- */
 
-#define PAGE_ROWS 1000
 /* Calls that ran live in the copy at a replica in no epoch. So the first that is asked for their
  * session adopts it, and tells its client that they were lost. */
 #define COPIED_REPLICA "copy"
@@ -105,7 +104,6 @@ struct copying {
     struct database *from, *to;
     struct store_copied *copied;
     struct id_list executing; /* tasks */
-    int64_t audit_sequence;   /* of the last row of the trail that was copied */
     enum statement write;     /* of the rows that are copied now */
     size_t column_count;
     bool is_good; /* the copy so far is */
@@ -136,36 +134,6 @@ static const struct copied_table {
 };
 #define TABLE_COUNT (sizeof tables / sizeof *tables)
 
-struct paging {
-    row_visitor *visit;
-    void *context;
-    int64_t last; /* the sequence of the last row */
-    size_t count;
-    bool goes_on;
-};
-
-static bool copy_visit_page(void *context, const struct value *row)
-{
-    struct paging *paging = context;
-    paging->last = row[0].number;
-    paging->count++;
-    paging->goes_on = paging->visit(paging->context, row);
-    return paging->goes_on;
-}
-
-static bool read_pages(struct database *database, const char *sql, row_visitor *visit,
-                       void *context)
-{
-    struct paging paging = {.visit = visit, .context = context, .goes_on = true};
-    bool is_read;
-    do {
-        paging.count = 0;
-        is_read = rows_read_text(database, sql, VALUES(NUMBER(paging.last), NUMBER(PAGE_ROWS)),
-                                 copy_visit_page, &paging);
-    } while (is_read && paging.goes_on && paging.count == PAGE_ROWS);
-    return is_read;
-}
-
 static bool read_table(struct database *database, const struct copied_table *table,
                        row_visitor *visit, void *context)
 {
@@ -175,8 +143,9 @@ static bool read_table(struct database *database, const struct copied_table *tab
                      : memory_format("SELECT {%s.*} FROM {%s} WHERE sequence > ?1 ORDER BY sequence"
                                      " LIMIT ?2",
                                      table->name, table->name);
-    return table->order ? rows_read_text(database, sql, NO_VALUES, visit, context)
-                        : read_pages(database, sql, visit, context);
+    return table->order
+               ? rows_read_text(database, sql, NO_VALUES, visit, context)
+               : rows_read_pages(database, &(struct row_pages){.sql = sql}, visit, context);
 }
 
 /* ---- whether anything is there ---- */
@@ -266,22 +235,13 @@ static bool copy_audit_row(void *context, const struct audit_row *row)
 {
     struct copying *copying = context;
     copying->is_good = audit_rows_insert(copying->to, row);
-    copying->audit_sequence = row->sequence;
     copying->copied->audit_rows++;
     return copying->is_good;
 }
 
 static bool copy_trail(struct copying *copying)
 {
-    bool done = true;
-    int64_t before;
-    do {
-        before = copying->copied->audit_rows;
-        done = audit_rows_page(copying->from, copying->audit_sequence, PAGE_ROWS, copy_audit_row,
-                               copying) &&
-               copying->is_good;
-    } while (done && copying->copied->audit_rows > before);
-    return done;
+    return audit_rows_all(copying->from, 0, copy_audit_row, copying) && copying->is_good;
 }
 
 /* ---- the rest ---- */

@@ -1,5 +1,6 @@
 /* The life of a replica: joining, heartbeats, fencing those that are silent, goodbye. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "replica.h"
 #include "replica_rows.h"
@@ -75,18 +76,16 @@ static bool replica_end_forgotten_claims(struct batch *batch)
 
 /* ---- another process with this one's id ---- */
 
-struct finding {
-    const char *id;
-    struct rival found; /* its epoch is 0: nobody has the id */
-};
-
-static bool find_own(void *context, const struct replica_row *row)
+/* Its epoch is 0 where nobody has the id. */
+static bool find_own(struct batch *batch, struct rival *found)
 {
-    struct finding *finding = context;
-    if (!str_equal(row->id, str_from(finding->id)))
-        return true;
-    finding->found = (struct rival){.epoch = row->epoch, .alive_ms = row->alive_ms};
-    return false;
+    struct record_list list;
+    bool done = replica_rows_list(batch->database, &list);
+    const struct replica_row *row = replica_rows_find(&list, batch->replica->id);
+    *found = row ? (struct rival){.epoch = row->epoch, .alive_ms = row->alive_ms}
+                 : (struct rival){.epoch = 0};
+    record_list_finish(&list);
+    return done;
 }
 
 static bool refuse_to_join(struct batch *batch, const char *format)
@@ -99,22 +98,20 @@ static bool refuse_to_join(struct batch *batch, const char *format)
 static bool is_alone(struct batch *batch)
 {
     struct replica *self = batch->replica;
-    struct finding finding = {.id = self->id};
-    struct rival *rival = &self->rival;
-    if (!replica_rows_list(batch->database, find_own, &finding))
+    struct rival found, *rival = &self->rival;
+    if (!find_own(batch, &found))
         return false;
-    const struct rival *found = &finding.found;
-    if (found->alive_ms == 0 || found->epoch == self->last_epoch ||
-        batch->now_ms - found->alive_ms >= REPLICA_SILENCE_MS)
+    if (found.alive_ms == 0 || found.epoch == self->last_epoch ||
+        batch->now_ms - found.alive_ms >= REPLICA_SILENCE_MS)
         return true;
-    if (rival->epoch != found->epoch) {
-        *rival = *found;
+    if (rival->epoch != found.epoch) {
+        *rival = found;
         rival->since_ms = batch->now_ms;
         log_info("A replica of this name was there a moment ago; this one waits to see whether it "
                  "still is",
                  LOG_TEXT("replica", self->id));
     }
-    self->yields = found->alive_ms != rival->alive_ms;
+    self->yields = found.alive_ms != rival->alive_ms;
     if (self->yields)
         return refuse_to_join(batch, "another living replica has the name %s; give each a name of "
                                      "its own in replica.id");
@@ -219,26 +216,22 @@ static enum store_peer_state state_of(const struct replica_row *row, int64_t now
     return llabs(now_ms - row->alive_ms) < PEER_ALIVE_MS ? STORE_PEER_ALIVE : STORE_PEER_SILENT;
 }
 
-/* The context of a visit to the list of replicas. */
-struct looking {
-    struct batch *batch;
-};
-
-static bool add_peer(void *context, const struct replica_row *row)
-{
-    struct batch *batch = ((const struct looking *)context)->batch;
-    if (!str_equal(row->id, str_from(batch->replica->id)))
-        peers_add(&batch->peers, row, state_of(row, batch->now_ms));
-    return true;
-}
-
 static bool look_at_peers(struct batch *batch)
 {
     const struct replica *self = batch->replica;
+    struct record_list list;
     batch->has_peers = true;
-    return rows_write(batch->database, STATEMENT_REPLICA_ANNOUNCE,
-                      VALUES(TEXT(self->id), TEXT(batch->address))) &&
-           replica_rows_list(batch->database, add_peer, &(struct looking){batch});
+    if (!rows_write(batch->database, STATEMENT_REPLICA_ANNOUNCE,
+                    VALUES(TEXT(self->id), TEXT(batch->address))))
+        return false;
+    bool done = replica_rows_list(batch->database, &list);
+    const struct replica_row *rows = list.items;
+    for (size_t i = 0; i < list.count; i++) {
+        if (strcmp(rows[i].id, self->id) != 0)
+            peers_add(&batch->peers, &rows[i], state_of(&rows[i], batch->now_ms));
+    }
+    record_list_finish(&list);
+    return done;
 }
 
 /* The times of the others are of a clock that was ahead: each gets its time to beat anew. */

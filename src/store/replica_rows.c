@@ -2,6 +2,7 @@
 #include "replica_rows.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/core/memory.h"
 
@@ -79,26 +80,30 @@ bool replica_rows_feed_add(struct database *database, const struct feed_change *
 
 /* ---- what is known of them ---- */
 
-struct replica_reading {
-    replica_visitor *visit;
-    void *context;
+static const struct column replica_columns[] = {
+    {"id", COLUMN_TEXT, offsetof(struct replica_row, id)},
+    {"address", COLUMN_TEXT, offsetof(struct replica_row, address)},
+    {"epoch", COLUMN_NUMBER, offsetof(struct replica_row, epoch)},
+    {"alive_ms", COLUMN_NUMBER, offsetof(struct replica_row, alive_ms)},
+    {"seen_ms", COLUMN_NUMBER, offsetof(struct replica_row, seen_ms)},
 };
+static const struct record replica_record = {
+    .bytes = sizeof(struct replica_row), .columns = replica_columns, .count = 5};
 
-static bool visit_replica(void *context, const struct value *row)
+bool replica_rows_list(struct database *database, struct record_list *list)
 {
-    const struct replica_reading *reading = context;
-    const struct replica_row replica = {.id = row[0].text,
-                                        .address = row[1].text,
-                                        .epoch = row[2].number,
-                                        .alive_ms = row[3].number,
-                                        .seen_ms = row[4].number};
-    return reading->visit(reading->context, &replica);
+    *list = (struct record_list){&replica_record};
+    return rows_list(database, STATEMENT_REPLICA_LIST, NO_VALUES, list);
 }
 
-bool replica_rows_list(struct database *database, replica_visitor *visit, void *context)
+const struct replica_row *replica_rows_find(const struct record_list *list, const char *id)
 {
-    return rows_read(database, STATEMENT_REPLICA_LIST, NO_VALUES, visit_replica,
-                     &(struct replica_reading){visit, context});
+    const struct replica_row *rows = list->items;
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(rows[i].id, id) == 0)
+            return &rows[i];
+    }
+    return NULL;
 }
 
 bool replica_rows_is_held(struct database *database, bool *is_held)
@@ -150,9 +155,9 @@ void peers_add(struct peers *peers, const struct replica_row *row, enum store_pe
 {
     peers->items = memory_grow_array(peers->items, peers->count + 1, sizeof *peers->items);
     peers->items[peers->count++] = (struct store_peer){
-        .id = memory_copy_str(row->id),
+        .id = memory_copy_text(row->id),
         .epoch = row->epoch,
-        .address = memory_copy_str(row->address),
+        .address = memory_copy_text(row->address),
         .state = state,
     };
 }

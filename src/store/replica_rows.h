@@ -14,7 +14,7 @@ struct feed_change {
 
 /* A replica, as the database knows it. */
 struct replica_row {
-    struct str id, address; /* the address for others; empty: none */
+    char *id, *address; /* the address for others; empty: none */
     int64_t epoch;
     int64_t alive_ms; /* 0: its epoch has ended */
     int64_t seen_ms;  /* its last sign of life */
@@ -42,7 +42,6 @@ struct task_home_row {
 };
 
 typedef bool feed_visitor(void *context, const struct feed_change *change);
-typedef bool replica_visitor(void *context, const struct replica_row *row);
 
 /* The task lives with this replica, which does not execute it yet, unless it lives with one whose
  * epoch goes on. */
@@ -66,8 +65,10 @@ bool replica_rows_feed_read(struct database *database, int64_t after, size_t lim
                             feed_visitor *visit, void *context);
 bool replica_rows_feed_add(struct database *database, const struct feed_change *change,
                            int64_t now_ms);
-/* All that are not forgotten, by id. The row is valid during the visit. */
-bool replica_rows_list(struct database *database, replica_visitor *visit, void *context);
+/* All that are not forgotten, by id. The caller finishes the list, also when this fails. */
+bool replica_rows_list(struct database *database, struct record_list *list);
+/* NULL: none has the id. */
+const struct replica_row *replica_rows_find(const struct record_list *list, const char *id);
 /* Whether a replica has said for all that commits are missing, and nobody has taken it back. */
 bool replica_rows_is_held(struct database *database, bool *is_held);
 /* A session that is stored lives at `id` from now on, unless it lives at a replica whose epoch goes

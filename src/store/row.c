@@ -49,10 +49,6 @@ bool rows_read(struct database *database, enum statement which, const struct val
     return backend_of(database)->read(database, which, values, count, visit, context);
 }
 
-struct listing {
-    struct record_list *list;
-};
-
 bool rows_read_text(struct database *database, const char *sql, const struct value *values,
                     size_t count, row_visitor *visit, void *context)
 {
@@ -60,10 +56,55 @@ bool rows_read_text(struct database *database, const char *sql, const struct val
     return backend_of(database)->read_text(database, sql, values, count, visit, context);
 }
 
+#define PAGE_ROWS 1000
+
+struct paging {
+    const struct row_pages *pages;
+    row_visitor *visit;
+    void *context;
+    int64_t last;
+    size_t count; /* of this page */
+    bool goes_on;
+};
+
+static bool visit_row_of_page(void *context, const struct value *row)
+{
+    struct paging *paging = context;
+    paging->last = row[paging->pages->sequence].number;
+    paging->count++;
+    paging->goes_on = paging->visit(paging->context, row);
+    return paging->goes_on;
+}
+
+bool rows_read_pages(struct database *database, const struct row_pages *pages, row_visitor *visit,
+                     void *context)
+{
+    struct paging paging = {pages, visit, context, .last = pages->after, .goes_on = true};
+    struct value values[VALUES_MAX];
+    bool is_read;
+    ASSERT_NUMBERS(pages->count, <=, VALUES_MAX - 2);
+    for (size_t i = 0; i < pages->count; i++)
+        values[2 + i] = pages->values[i];
+    do {
+        paging.count = 0;
+        values[0] = NUMBER(paging.last);
+        values[1] = NUMBER(PAGE_ROWS);
+        is_read = pages->sql ? rows_read_text(database, pages->sql, values, 2 + pages->count,
+                                              visit_row_of_page, &paging)
+                             : rows_read(database, pages->which, values, 2 + pages->count,
+                                         visit_row_of_page, &paging);
+    } while (is_read && paging.goes_on && paging.count == PAGE_ROWS);
+    return is_read;
+}
+
 bool rows_compare_rows(struct database *database)
 {
     return backend_of(database)->compares_rows;
 }
+
+struct listing {
+    struct record_list *list;
+};
 
 static bool add_record(void *context, const struct value *row)
 {
@@ -134,22 +175,28 @@ enum row_result rows_exist(struct database *database, enum statement which,
     return rows_find(database, which, values, count, NULL, NULL);
 }
 
-struct number {
-    int64_t value;
+struct first {
+    int64_t number;
     bool is_there;
 };
 
 static bool take_number(void *context, const struct value *row)
 {
-    *(struct number *)context = (struct number){row->number, true};
+    *(struct first *)context = (struct first){row->number, true};
     return false;
+}
+
+enum row_result rows_find_number(struct database *database, enum statement which,
+                                 const struct value *values, size_t count, int64_t *number)
+{
+    struct first first = {.number = INT64_MAX};
+    bool read = rows_read(database, which, values, count, take_number, &first);
+    *number = first.number;
+    return !read ? ROW_FAILED : first.is_there ? ROW_FOUND : ROW_ABSENT;
 }
 
 bool rows_number(struct database *database, enum statement which, const struct value *values,
                  size_t count, int64_t *number)
 {
-    struct number first = {.value = INT64_MAX};
-    bool read = rows_read(database, which, values, count, take_number, &first);
-    *number = first.value;
-    return read && first.is_there;
+    return rows_find_number(database, which, values, count, number) == ROW_FOUND;
 }

@@ -26,6 +26,19 @@ bool rows_read(struct database *database, enum statement which, const struct val
 /* The same for a text that varies, as statements.h has them. */
 bool rows_read_text(struct database *database, const char *sql, const struct value *values,
                     size_t count, row_visitor *visit, void *context);
+/* Rows that are read in pages, because libpq holds a whole result. Behind the last sequence that
+ * was read, and the most rows, the statement has the further values. */
+struct row_pages {
+    enum statement which;
+    const char *sql;   /* in its place; NULL: none */
+    unsigned sequence; /* the column */
+    int64_t after;     /* the first page begins behind it */
+    const struct value *values;
+    size_t count;
+};
+/* To the end, or until the visitor ends it. */
+bool rows_read_pages(struct database *database, const struct row_pages *pages, row_visitor *visit,
+                     void *context);
 /* Whether an index finds "(a, b) > (?1, ?2)". */
 bool rows_compare_rows(struct database *database);
 /* Adds all rows to the list, which the caller finishes, also when this fails. */
@@ -44,7 +57,10 @@ enum row_result rows_find_new(struct database *database, enum statement which,
 /* Whether there is a row. */
 enum row_result rows_exist(struct database *database, enum statement which,
                            const struct value *values, size_t count);
-/* The number in the first column of the first row; INT64_MAX where it is NULL. false also where
- * there is no row. */
+/* The number in the first column of the first row; INT64_MAX where it is NULL, or there is no row.
+ */
+enum row_result rows_find_number(struct database *database, enum statement which,
+                                 const struct value *values, size_t count, int64_t *number);
+/* The same. false also where there is no row. */
 bool rows_number(struct database *database, enum statement which, const struct value *values,
                  size_t count, int64_t *number);

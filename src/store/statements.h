@@ -293,8 +293,8 @@ STATEMENT(HISTORY_CALLS,
     "SELECT audit.sequence, audit.at_ms, audit.task_id, audit.decision,"
     " CASE WHEN task.is_redacted = 0 THEN task.arguments END FROM {audit} AS audit"
     " LEFT JOIN {task} AS task ON task.id = audit.task_id"
-    " WHERE audit.event = 'create' AND audit.at_ms >= ?1 AND audit.sequence > ?2"
-    " ORDER BY audit.sequence LIMIT ?3")
+    " WHERE audit.event = 'create' AND audit.at_ms >= ?3 AND audit.sequence > ?1"
+    " ORDER BY audit.sequence LIMIT ?2")
 STATEMENT(OUTBOX_TARGET_CLEAR, "DELETE FROM {outbox_target}")
 STATEMENT(OUTBOX_TARGET_INSERT, "INSERT INTO {outbox_target.new}")
 STATEMENT(OUTBOX_TARGETS, "SELECT events, with_arguments FROM {outbox_target}")

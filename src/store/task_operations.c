@@ -606,14 +606,6 @@ static bool tally_take_last(void *context, const struct value *row)
     return false;
 }
 
-static bool take_same(void *context, const struct value *row)
-{
-    struct store_tally *tally = ((const struct reading *)context)->tally;
-    tally->same_approved = row[0].number;
-    tally->same_ms = row[1].number;
-    return false;
-}
-
 bool tally_read(struct batch *batch, const struct task *task, struct store_tally **read)
 {
     struct store_tally *tally = *read = memory_alloc(sizeof *tally);
@@ -621,16 +613,20 @@ bool tally_read(struct batch *batch, const struct task *task, struct store_tally
     struct str tool = recorded_name(str_from(task->tool), name);
     const struct key all = {task->source, tool, ""}, owner = {task->source, tool, task->owner};
     int64_t since_ms = day_of(batch->now_ms) - (STORE_TALLY_DAYS - 1) * DAY_MS;
-    struct reading reading = {tally};
+    static const struct column columns[] = {
+        {"same", COLUMN_NUMBER, offsetof(struct store_tally, same_approved)},
+        {"at_ms", COLUMN_NUMBER, offsetof(struct store_tally, same_ms)},
+    };
+    static const struct record same = {.columns = columns, .count = 2};
     bool done = read_counts(batch, &all, since_ms, &tally->all) &&
                 read_counts(batch, &owner, since_ms, &tally->owner) &&
                 rows_read(batch->database, STATEMENT_TALLY_LAST,
                           VALUES(TEXT(task->source), STRING(tool), TEXT(task->id)), tally_take_last,
-                          &reading) &&
-                rows_read(batch->database, STATEMENT_TALLY_SAME,
+                          &(struct reading){tally}) &&
+                rows_find(batch->database, STATEMENT_TALLY_SAME,
                           VALUES(TEXT(task->arguments_digest), TEXT(task->source), STRING(tool),
                                  NUMBER(since_ms), TEXT(task->id), NUMBER(STORE_TALLY_SAME_MOST)),
-                          take_same, &reading);
+                          &same, tally) != ROW_FAILED;
     take_own(&tally->all, task, since_ms);
     take_own(&tally->owner, task, since_ms);
     return done;

@@ -262,27 +262,18 @@ enum row_result task_rows_hand_over_ended(struct database *database, const char 
 
 /* ---- what limits count ---- */
 
-struct counting {
-    struct limited_counts *counts;
-    bool is_there;
-};
-
-static bool take_counts(void *context, const struct value *row)
-{
-    struct counting *counting = context;
-    *counting->counts =
-        (struct limited_counts){row[0].number, row[1].number, row[2].number, row[3].number};
-    counting->is_there = true;
-    return false;
-}
-
 bool task_rows_count_limited(struct database *database, const char *owner,
                              struct limited_counts *counts)
 {
-    struct counting counting = {counts, false};
-    return rows_read(database, STATEMENT_LIMITED_COUNT, VALUES(TEXT(owner)), take_counts,
-                     &counting) &&
-           counting.is_there;
+    static const struct column columns[] = {
+        {"tasks", COLUMN_NUMBER, offsetof(struct limited_counts, of_owner)},
+        {"bytes", COLUMN_NUMBER, offsetof(struct limited_counts, bytes)},
+        {"tasks of all", COLUMN_NUMBER, offsetof(struct limited_counts, of_all)},
+        {"pending of all", COLUMN_NUMBER, offsetof(struct limited_counts, pending)},
+    };
+    static const struct record record = {.columns = columns, .count = 4};
+    return rows_find(database, STATEMENT_LIMITED_COUNT, VALUES(TEXT(owner)), &record, counts) ==
+           ROW_FOUND;
 }
 
 bool task_rows_add_limited(struct database *database, const char *owner,

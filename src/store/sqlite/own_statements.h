@@ -31,8 +31,8 @@ OVERRIDE_ROW(HISTORY_CALLS,
     " CASE WHEN task_request.redacted THEN NULL ELSE task_request.arguments END FROM audit"
     " LEFT JOIN task ON task.id = audit.task_id"
     " LEFT JOIN task_request ON task_request.task = task.sequence"
-    " WHERE audit.event = 'create' AND audit.at_ms >= ?1 AND audit.sequence > ?2"
-    " ORDER BY audit.sequence LIMIT ?3")
+    " WHERE audit.event = 'create' AND audit.at_ms >= ?3 AND audit.sequence > ?1"
+    " ORDER BY audit.sequence LIMIT ?2")
 OVERRIDE_ROW(AUDIT_LAST_GIVEN, "SELECT seq FROM sqlite_sequence WHERE name = 'audit'")
 /* The bulk is in tables of its own: the driver writes it there. */
 OVERRIDE_ROW(TASK_INSERT, "INSERT INTO task ({task_row.*}) VALUES ({task_row.?})")
