@@ -86,7 +86,7 @@ static void grant_events_on_change(void *context, struct str id)
 /* Before the loops run; until the store closes. */
 static void grant_events_observe(struct admin *admin)
 {
-    store_observe_grants(admin->store, admin->loop, grant_events_on_change, admin);
+    store_observe_ids(admin->store, STORE_GRANT, admin->loop, grant_events_on_change, admin);
 }
 
 /* ---- sessions that end at another replica ---- */

@@ -7,18 +7,12 @@
 #include "replica.h"
 #include "taskgate/core/magic.h"
 
-struct outbox_observer {
+/* Their callbacks are NULL before there is one. */
+struct signal_observer {
     struct loop *loop;
     loop_callback callback;
     void *context;
 };
-
-struct yield_observer {
-    struct loop *loop;
-    loop_callback callback;
-    void *context;
-};
-
 struct id_observer {
     struct loop *loop;
     store_id_observer callback;
@@ -45,13 +39,11 @@ struct store {
     pthread_mutex_t lock; /* guards what is below, up to the thread's own */
     struct operation *first, **end;
     struct observer *observers;
-    struct outbox_observer outbox_observer; /* its callback is NULL before there is one */
-    struct id_observer grant_observer;      /* the same */
-    struct id_observer definition_observer, block_observer;
+    struct id_observer id_observers[STORE_ID_KINDS];
+    struct signal_observer outbox_observer, yield_observer;
     bool stopping; /* the thread ends once the queue is empty */
     bool stopped;  /* it has */
     struct store_audit_settings audit;
-    struct yield_observer yield_observer; /* its callback is NULL before there is one */
     bool has_yielded;
     char *address;      /* the address of this replica for others, or NULL */
     struct peers peers; /* the other replicas */

@@ -43,7 +43,7 @@ void store_announce(struct store *store, const char *address)
 void store_observe_yield(struct store *store, struct loop *loop, loop_callback yield, void *context)
 {
     pthread_mutex_lock(&store->lock);
-    store->yield_observer = (struct yield_observer){loop, yield, context};
+    store->yield_observer = (struct signal_observer){loop, yield, context};
     pthread_mutex_unlock(&store->lock);
 }
 

@@ -266,50 +266,47 @@ static void post_event(struct store *store, const struct task_event *event)
     pthread_mutex_unlock(&store->lock);
 }
 
-struct grant_notice {
+struct id_notice {
     struct id_observer observer;
-    char id[STORE_GRANT_ID_BYTES];
+    char id[TASK_ID_BYTES];
 };
 
-static void notify_of_grant(void *context)
+static void notify_of_id(void *context)
 {
-    struct grant_notice *notice = context;
+    struct id_notice *notice = context;
     notice->observer.callback(notice->observer.context, str_from(notice->id));
     free(notice);
 }
 
-/* By their ids the changed ones are grants, definitions, or blocks. */
+static enum store_id_kind kind_of_id(struct str id)
+{
+    if (str_starts_with(id, STR(STORE_GRANT_ID_PREFIX)))
+        return STORE_GRANT;
+    return str_starts_with(id, STR(STORE_BLOCK_ID_PREFIX)) ? STORE_BLOCK : STORE_DEFINITION;
+}
+
 static void tell_of_changed(struct store *store, const struct id_list *changed)
 {
+    struct id_observer observers[STORE_ID_KINDS];
     pthread_mutex_lock(&store->lock);
-    const struct {
-        struct id_observer observer;
-        const char *prefix;
-    } kinds[] = {{store->grant_observer, STORE_GRANT_ID_PREFIX},
-                 {store->definition_observer, STORE_DEFINITION_ID_PREFIX},
-                 {store->block_observer, STORE_BLOCK_ID_PREFIX}};
+    memcpy(observers, store->id_observers, sizeof observers);
     pthread_mutex_unlock(&store->lock);
     ASSERT(changed->ids || changed->count == 0);
     for (size_t i = 0; i < changed->count; i++) {
-        struct str id = str_from(changed->ids[i]);
-        size_t kind = 0;
-        while (kind + 1 < sizeof kinds / sizeof *kinds &&
-               !str_starts_with(id, str_from(kinds[kind].prefix)))
-            kind++;
-        const struct id_observer observer = kinds[kind].observer;
-        if (!observer.callback)
+        const struct id_observer *observer = &observers[kind_of_id(str_from(changed->ids[i]))];
+        if (!observer->callback)
             continue;
-        struct grant_notice *notice = memory_alloc(sizeof *notice);
-        notice->observer = observer;
+        struct id_notice *notice = memory_alloc(sizeof *notice);
+        notice->observer = *observer;
         memcpy(notice->id, changed->ids[i], sizeof notice->id);
-        loop_post(observer.loop, notify_of_grant, notice);
+        loop_post(observer->loop, notify_of_id, notice);
     }
 }
 
 static void tell_of_notices(struct store *store)
 {
     pthread_mutex_lock(&store->lock);
-    const struct outbox_observer observer = store->outbox_observer;
+    const struct signal_observer observer = store->outbox_observer;
     pthread_mutex_unlock(&store->lock);
     if (observer.callback)
         loop_post(observer.loop, observer.callback, observer.context);
@@ -400,7 +397,7 @@ static struct store_audit_settings audit_settings(struct store *store)
 static void tell_of_yield(struct store *store)
 {
     pthread_mutex_lock(&store->lock);
-    const struct yield_observer observer = store->yield_observer;
+    const struct signal_observer observer = store->yield_observer;
     bool is_new = !store->has_yielded && observer.callback;
     store->has_yielded = store->has_yielded || is_new;
     pthread_mutex_unlock(&store->lock);
@@ -677,11 +674,8 @@ static void forget_observers(struct store *store)
         store->observers = observer->next;
         free(observer);
     }
-    store->outbox_observer = (struct outbox_observer){.callback = NULL};
-    store->yield_observer = (struct yield_observer){.callback = NULL};
-    store->grant_observer = (struct id_observer){.callback = NULL};
-    store->block_observer = (struct id_observer){.callback = NULL};
-    store->definition_observer = (struct id_observer){.callback = NULL};
+    memset(store->id_observers, 0, sizeof store->id_observers);
+    store->outbox_observer = store->yield_observer = (struct signal_observer){.callback = NULL};
 }
 
 static void store_release(struct store *store)
@@ -809,31 +803,16 @@ void store_outbox_observe(struct store *store, struct loop *loop, loop_callback 
                           void *context)
 {
     pthread_mutex_lock(&store->lock);
-    store->outbox_observer = (struct outbox_observer){loop, observer, context};
+    store->outbox_observer = (struct signal_observer){loop, observer, context};
     pthread_mutex_unlock(&store->lock);
 }
 
-void store_observe_grants(struct store *store, struct loop *loop, store_id_observer observer,
-                          void *context)
+void store_observe_ids(struct store *store, enum store_id_kind kind, struct loop *loop,
+                       store_id_observer observer, void *context)
 {
+    ASSERT_NUMBERS(kind, <, STORE_ID_KINDS);
     pthread_mutex_lock(&store->lock);
-    store->grant_observer = (struct id_observer){loop, observer, context};
-    pthread_mutex_unlock(&store->lock);
-}
-
-void store_observe_blocks(struct store *store, struct loop *loop, store_id_observer observer,
-                          void *context)
-{
-    pthread_mutex_lock(&store->lock);
-    store->block_observer = (struct id_observer){loop, observer, context};
-    pthread_mutex_unlock(&store->lock);
-}
-
-void store_observe_definitions(struct store *store, struct loop *loop, store_id_observer observer,
-                               void *context)
-{
-    pthread_mutex_lock(&store->lock);
-    store->definition_observer = (struct id_observer){loop, observer, context};
+    store->id_observers[kind] = (struct id_observer){loop, observer, context};
     pthread_mutex_unlock(&store->lock);
 }
 

@@ -30,8 +30,3 @@ void store_block_get(struct store *store, struct str id, struct store_call call)
 /* Ends it. STORE_CONFLICT when it has ended before; the reply has the block as it is. */
 void store_block_lift(struct store *store, struct str id, const char *person, const char *reason,
                       struct store_call call);
-
-/* As store_observe_grants(): a block was made, or it has ended. STORE_BLOCK_ID_PREFIX alone:
- * changes were missed, so all are to be read anew. */
-void store_observe_blocks(struct store *store, struct loop *loop, store_id_observer observer,
-                          void *context);

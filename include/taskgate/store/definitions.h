@@ -42,7 +42,3 @@ void store_definition_get(struct store *store, struct str id, struct store_call 
  * has the row as it is. One that was accepted before stays so, and is not recorded again. */
 void store_definition_accept(struct store *store, struct str id, struct str digest,
                              const char *person, struct store_call call);
-
-/* As store_observe_grants(): a row was written. */
-void store_observe_definitions(struct store *store, struct loop *loop, store_id_observer observer,
-                               void *context);

@@ -22,10 +22,3 @@ void store_grant_get(struct store *store, struct str id, struct store_call call)
 /* STORE_CONFLICT when it has ended before. The reply has the grant as it is. */
 void store_grant_revoke(struct store *store, struct str id, const char *person, const char *reason,
                         struct store_call call);
-
-/* `observer` runs on `loop` after each commit that has changed a grant (it was given or used, or it
- * has ended), at least once for each such grant, before the answers of that commit. Of a shared
- * database it is notified of other replicas' commits as well. There is one such observer. Subscribe
- * before the loops run; there is no end but store_close(). */
-void store_observe_grants(struct store *store, struct loop *loop, store_id_observer observer,
-                          void *context);

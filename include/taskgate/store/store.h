@@ -292,8 +292,16 @@ struct store_feed_event {
     int64_t sequence; /* the same at every replica; rises */
 };
 typedef void (*store_feed_observer)(void *context, const struct store_feed_event *event);
-/* The id of a grant, a block or a definition that was changed. */
+/* What has an id and is observed by it. */
+enum store_id_kind { STORE_GRANT, STORE_BLOCK, STORE_DEFINITION, STORE_ID_KINDS };
 typedef void (*store_id_observer)(void *context, struct str id);
+/* `observer` runs on `loop` after each commit that has changed one of the kind (as a grant that was
+ * given or used, or has ended), at least once for each, before the answers of that commit. Of a
+ * shared database it is notified of other replicas' commits as well; the prefix of the ids alone:
+ * changes were missed, so all are to be read anew. There is one observer of a kind. Subscribe
+ * before the loops run; there is no end but store_close(). */
+void store_observe_ids(struct store *store, enum store_id_kind kind, struct loop *loop,
+                       store_id_observer observer, void *context);
 /* Deadlines are swept at least every 10 s, and at each deadline that is nearer. */
 
 /* ---- sessions: what survives a restart of what upstream's sessions negotiated. Forgotten when

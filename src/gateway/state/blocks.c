@@ -181,7 +181,7 @@ void blocks_start(struct store *store, struct loop *loop)
     table.is_started = table.is_unknown = true;
     note_change();
     loop_timer_init(&table.retry, loop, load, NULL);
-    store_observe_blocks(store, loop, blocks_on_change, NULL);
+    store_observe_ids(store, STORE_BLOCK, loop, blocks_on_change, NULL);
     load(NULL);
     blocks_wait_for_load();
 }

@@ -173,7 +173,7 @@ void definition_watch_start(struct definition_watch *watch, struct loop *loop,
     watch->loop = loop;
     watch->again = again;
     watch->context = context;
-    store_observe_definitions(watch->store, loop, definition_watch_on_change, watch);
+    store_observe_ids(watch->store, STORE_DEFINITION, loop, definition_watch_on_change, watch);
     definition_watch_load(watch);
     definition_watch_wait_for_load(watch);
 }

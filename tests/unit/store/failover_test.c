@@ -406,7 +406,7 @@ START_TEST(a_replica_that_missed_changes_has_all_blocks_read_anew)
     store_observe(two.store, two.loop, count_notice, &read);
     task_unref(create_task(&one, new_task("a")));
     bench_wait_count(two.loop, &read, 1);
-    store_observe_blocks(two.store, two.loop, count_whole, &count);
+    store_observe_ids(two.store, STORE_BLOCK, two.loop, count_whole, &count);
     pthread_mutex_lock(&gate);
     atomic_store(&ahead, 2 * 3600000);
     scratch_execute(&scratch, "DELETE FROM feed; INSERT INTO feed (sequence, task_id, replica, "
