@@ -268,6 +268,9 @@ test('an error to an elicitation is a cancel; to sampling or roots it ends the c
 test('a client that cannot be asked, nor be given a task, is answered for: a form is cancelled, a model cannot be', async (t) => {
   let asked = form;
   const { connect } = await stage(t, { config: { pseudo_tools: { mode: 'never' } }, upstream: { handlers: asking(({ inputResponses }) => (inputResponses ? done(inputResponses) : ask({ k: asked }))) } });
+  const vendor = await connect({ capabilities: { elicitation: { vendor: {} } } });
+  const stream = await vendor.stream('tools/call', { name: 'read' });
+  assert.equal((await stream.message((message) => message.method)).method, 'elicitation/create', 'forms, where no mode is named');
   const none = await connect({ capabilities: {} });
   assert.equal((await none.result('tools/call', { name: 'read' })).content[0].text, '{"k":{"action":"cancel"}}');
   const jsonAlone = await connect({ capabilities: ALL, headers: { accept: 'application/json' } });

@@ -53,6 +53,11 @@ test('a question of a kind that the client did not declare is answered -32601 at
   assert.deepEqual(none.structuredContent.answers, [{}, { error: { code: -32601, message: 'Method not found' } }, { error: { code: -32601, message: 'Method not found' } }]);
 });
 
+test('a client that names no mode of elicitation has forms', async (t) => {
+  const { modern } = await stage(t, { upstream: { handlers: { 'tools/call': asks(elicit('e')) } } });
+  assert.deepEqual(ROUND(await modern({ capabilities: { elicitation: { vendor: {} } } }).result('tools/call', call)), ['input_required', ['r1.1'], 'string']);
+});
+
 test('a question on the session\'s own stream belongs to the call that has the session', async (t) => {
   const handler = async ({ upstream, reply, id, session }) => {
     upstream.push({ jsonrpc: '2.0', ...elicit(`q-${session}`) });
@@ -168,14 +173,20 @@ test('a round that lands on another worker goes on with the same call', async (t
   assert.equal(upstream.calls.length, 4);
 });
 
-for (const [name, answerOf] of [['late', (reply) => setTimeout(() => reply.http(202), 100)], ['never', () => {}]]) {
-  test(`a shutdown gives up the call that is open, and ends its session, also when the server answers ${name}`, async (t) => {
+for (const [name, after] of [['late', ['answered', 'DELETE']], ['never', []]]) {
+  test(`a shutdown gives up the call that is open, and ends its session once the server has answered (${name})`, async (t) => {
     const { modern, upstream, gateway } = await stage(t, { upstream: { handlers: { 'tools/call': asks(elicit('q1')) } }, env: { THOUGHTGATE_DRAIN_TIMEOUT_SECS: '600', THOUGHTGATE_SHUTDOWN_TIMEOUT_SECS: '900' } });
     await modern({ capabilities: FORMS }).result('tools/call', call);
-    const [{ headers }] = upstream.calls;
-    upstream.onHttp = ({ rpc }, reply) => rpc?.method === 'notifications/cancelled' && (answerOf(reply), true);
+    const session = upstream.calls[0].headers['mcp-session-id'];
+    const order = [];
+    const answer = (reply) => (order.push('answered'), reply.http(202));
+    upstream.onHttp = ({ method, headers, rpc }, reply) => {
+      if (headers['mcp-session-id'] === session) order.push(rpc?.method ?? method);
+      if (rpc?.method !== 'notifications/cancelled') return false;
+      if (name === 'late') setTimeout(answer, 100, reply);
+      return true;
+    };
     await gateway.stop();
-    const said = upstream.requests.filter((r) => r.headers['mcp-session-id'] === headers['mcp-session-id']).map((r) => r.rpc?.method ?? r.method);
-    assert.deepEqual(said.slice(said.indexOf('notifications/cancelled')), name === 'late' ? ['notifications/cancelled', 'DELETE'] : ['notifications/cancelled']);
+    assert.deepEqual(order, ['notifications/cancelled', ...after]);
   });
 }

@@ -98,8 +98,11 @@ test('the same of legacy clients, and no bridge leaves a digest or a tag', async
 
   const up = await modernScene(t, { source: { era: 'modern' }, upstream: { capabilities, handlers: handlersOf({ resultType: 'complete', ...KEPT }) } });
   const down = await bridgedStage(t, { upstream: { capabilities, handlers: handlersOf({}) } });
-  for (const one of [await up.connect({ capabilities: { tasks: {} } }), down.modern()]) {
-    for (const method of Object.keys(RESULTS)) assert.deepEqual(tagsOf(await one.result(method)), [undefined, undefined], method);
+  for (const [one, server] of [[await up.connect({ capabilities: { tasks: {} } }), up.upstream], [down.modern(), down.upstream]]) {
+    const lists = {};
+    for (const method of Object.keys(RESULTS)) assert.deepEqual(tagsOf((lists[method] = await one.result(method))), [undefined, undefined], method);
+    await server.stop();
+    for (const method of ['tools/list', 'prompts/list', 'resources/list']) assert.deepEqual({ ...(await one.result(method)), ttlMs: 0 }, { ...lists[method], ttlMs: 0 }, `${method}, as it was kept`);
   }
 });
 

@@ -125,6 +125,9 @@ START_TEST(notifications_lose_the_id_of_their_stream)
         {"{\"method\":\"m\"}", "{\"method\":\"m\"}"},
         {"{\"method\":\"m\",\"params\":{\"_meta\":{\"" P "subscriptionId\":1}}}",
          "{\"method\":\"m\"}"},
+        {"{\"method\":\"m\",\"params\":{\"_meta\":{\"" P "related-task\":{},\"" P "x\":1}}}",
+         "{\"method\":\"m\"}"},
+        {"{\"method\":\"m\",\"params\":{}}", "{\"method\":\"m\",\"params\":{}}"},
         {"{\"method\":\"m\",\"params\":{\"uri\":\"u\",\"_meta\":{\"" P "subscriptionId\":1}}}",
          "{\"method\":\"m\",\"params\":{\"uri\":\"u\"}}"},
         {"{\"method\":\"m\",\"params\":{\"_meta\":{\"a\":1,\"" P "subscriptionId\":1}}}",
@@ -336,7 +339,10 @@ static const struct {
     {"{}", false, false, false, false},
     {"", false, false, false, false},
     {"{\"elicitation\":{}}", true, false, false, false},
+    {"{\"elicitation\":{\"vendor\":{}}}", true, false, false, false},
+    {"{\"elicitation\":{\"vendor\":{},\"form\":1}}", true, false, false, false},
     {"{\"elicitation\":{\"url\":{}}}", false, true, false, false},
+    {"{\"elicitation\":{\"vendor\":{},\"url\":{}}}", false, true, false, false},
     {"{\"elicitation\":{\"form\":{},\"url\":{}}}", true, true, false, false},
     {"{\"elicitation\":true,\"sampling\":{},\"roots\":{}}", false, false, true, true},
 };
@@ -365,6 +371,9 @@ START_TEST(a_question_is_shown_without_what_the_client_cannot_use)
                   "\"_meta\":{" KEY "related-task\":{}}}}"));
     expect_written(&out, "{\"method\":\"elicitation/create\",\"params\":{\"mode\":\"url\","
                          "\"url\":\"a:b\"}}");
+    modern_text_write_question(&out, STR("{\"id\":1,\"method\":\"roots/list\",\"params\":{"
+                                         "\"task\":{},\"_meta\":{" KEY "related-task\":{}}}}"));
+    expect_written(&out, "{\"method\":\"roots/list\",\"params\":{}}");
     modern_text_write_question(&out, STR("{\"id\":1,\"method\":\"roots/list\"}"));
     expect_written(&out, "{\"method\":\"roots/list\"}");
     ck_assert(modern_text_write_urls(
