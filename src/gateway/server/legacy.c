@@ -53,11 +53,6 @@ static struct legacy_link *legacy_own(struct server_link *link)
     return own;
 }
 
-static void emit(const struct legacy_link *own, const struct event *event)
-{
-    own->link->take(own->link->context, event);
-}
-
 /* ---- what the server says ---- */
 
 static void legacy_take_question(struct legacy_link *own, struct str message,
@@ -73,7 +68,7 @@ static void legacy_take_question(struct legacy_link *own, struct str message,
     modern_text_write_question(&request, message);
     event.asked.id = json_member(message, "id");
     event.asked.request = buffer_str(&request);
-    emit(own, &event);
+    server_link_report(own->link, &event);
 }
 
 /* What belongs to the request on whichever stream it comes. false: something else. */
@@ -91,7 +86,7 @@ static bool take_asked(struct legacy_link *own, struct str message)
     if (is_request || !json_string_equals(json_member(message, "method"), STR(MCP_CANCELLED)))
         return false;
     withdrawn.asked.id = json_path(message, "params", "requestId");
-    emit(own, &withdrawn);
+    server_link_report(own->link, &withdrawn);
     return true;
 }
 
@@ -104,7 +99,7 @@ static void link_on_message(void *context, struct str message)
     if (take_asked(own, message))
         return;
     if (own->link->maker) {
-        emit(own, &(struct event){.kind = EVENT_MESSAGE, .text = message});
+        server_link_report(own->link, &(struct event){.kind = EVENT_MESSAGE, .text = message});
         return;
     }
     if (json_member(message, "id").length > 0 ||
@@ -118,7 +113,7 @@ static void link_on_message(void *context, struct str message)
         event.kind = EVENT_LOG;
     mcp_write_bare_notification(&text, message);
     event.text = buffer_str(&text);
-    emit(own, &event);
+    server_link_report(own->link, &event);
 }
 
 /* On the session's own stream. A question there belongs to the one request that has the session;
@@ -131,7 +126,7 @@ static void on_stray(void *context, struct str message)
     if (!own->link->maker)
         opened_session_answer_stray(own->session, message);
     else if (json_member(message, "id").length > 0)
-        emit(own, &(struct event){.kind = EVENT_MESSAGE, .text = message});
+        server_link_report(own->link, &(struct event){.kind = EVENT_MESSAGE, .text = message});
 }
 
 /* ---- its last answer ---- */
@@ -375,7 +370,7 @@ static void report_opened(struct opened_session *session)
     const struct legacy_link *own = legacy_link_from(session->listener_context);
     ASSERT(own->link->state == LINK_OPENING);
     own->link->state = LINK_NEW;
-    emit(own, &(struct event){.kind = EVENT_OPENED});
+    server_link_report(own->link, &(struct event){.kind = EVENT_OPENED});
 }
 
 /* The client declares in each request what it can be asked. */
@@ -475,12 +470,6 @@ static void on_task_result(void *context, const struct exchange_reply *reply)
 
 static void on_task_poll(void *context);
 
-static void legacy_look_later(struct legacy_link *own, struct str task)
-{
-    loop_timer_start_with(&own->link->timer, on_task_poll, own,
-                          server_link_poll_ms(json_member(task, "pollInterval")));
-}
-
 static void on_task_status(void *context, const struct exchange_reply *reply)
 {
     struct legacy_link *own = legacy_link_from(context);
@@ -489,7 +478,7 @@ static void on_task_status(void *context, const struct exchange_reply *reply)
     if (task.length == 0)
         link_end_with(own, reply); /* an error or no answer is the call's outcome */
     else if (json_string_equals(json_member(task, "status"), STR("working")))
-        legacy_look_later(own, task);
+        server_link_look_later(own->link, json_member(task, "pollInterval"), on_task_poll, own);
     else /* the task has ended or asks something; tasks/result brings its answer */
         ask_of_task(own, "tasks/result", on_task_result);
 }
@@ -502,14 +491,10 @@ static void on_task_poll(void *context)
 /* false: there is none; an immediate result is acceptable, too. */
 static bool legacy_follow(struct legacy_link *own, struct str task)
 {
-    struct server_link *link = own->link;
-    link->task = json_string_text(json_member(task, "taskId"), NULL);
-    if (!link->task)
-        return false;
-    link->state = LINK_FOLLOWING;
-    legacy_look_later(own, task);
-    emit(own, &(struct event){.kind = EVENT_FOLLOWED, .text = str_from(link->task)});
-    return true;
+    char *id = json_string_text(json_member(task, "taskId"), NULL);
+    if (id)
+        server_link_follow(own->link, id, json_member(task, "pollInterval"), on_task_poll, own);
+    return id;
 }
 
 /* ---- answers, and the end ---- */
@@ -547,20 +532,13 @@ static void legacy_server_set_silence(struct server_link *link, int64_t silence_
  */
 static void say_last(struct legacy_link *own, struct str body, struct str id)
 {
-    const struct server_link *link = own->link;
-    struct task_trace trace;
     if (own->session && own->session->is_alone) {
         opened_session_leave(own->session, body, id);
         own->session = NULL;
     } else if (own->session) {
         opened_session_notify(own->session, body);
     } else {
-        const struct sending whole = link->maker->sending(own->link, &trace);
-        exchange_notify(link->worker, &(struct sending){.source = whole.source,
-                                                        .snapshot = whole.snapshot,
-                                                        .headers = &own->headers,
-                                                        .body = body,
-                                                        .id = id});
+        server_link_notify(own->link, &own->headers, body, id);
     }
 }
 
@@ -582,14 +560,8 @@ static void legacy_release(struct server_link *link)
 {
     struct legacy_link *own = link->own;
     bool was_opening = link->state == LINK_OPENING;
-    exchange_abandon(link->exchange);
-    loop_timer_stop(&link->timer);
-    free(link->task);
-    link->exchange = NULL;
-    link->task = NULL;
-    link->headers = NULL;
+    server_link_clear(link);
     link->own = NULL;
-    link->state = LINK_NEW;
     if (!own)
         return;
     struct opened_session *session = legacy_link_from(own)->session;

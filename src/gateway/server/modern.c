@@ -16,25 +16,6 @@
 #define AGAIN_MS 250
 #define AGAIN_MOST_MS 5000
 
-static void modern_report(struct server_link *link, const struct event *event)
-{
-    link->take(link->context, event);
-}
-
-static void modern_release(struct server_link *link)
-{
-    exchange_abandon(link->exchange);
-    link->exchange = NULL;
-    loop_timer_stop(&link->timer);
-    buffer_finish(&link->request_state);
-    free(link->task);
-    link->task = NULL;
-    link->state = LINK_NEW;
-    link->has_asked = false;
-    link->rounds = 0;
-    link->again_ms = 0;
-}
-
 /* ---- events ---- */
 
 static void modern_lose(struct server_link *link, enum lost_reason reason,
@@ -47,7 +28,7 @@ static void on_notice(void *context, struct str message)
 {
     struct server_link *link = server_link_from(context);
     if (json_member(message, "id").length == 0) /* a modern server sends no requests */
-        modern_report(link, &(struct event){.kind = EVENT_NOTICE, .text = message});
+        server_link_report(link, &(struct event){.kind = EVENT_NOTICE, .text = message});
 }
 
 static void take_round(struct server_link *link, const struct exchange_reply *reply)
@@ -72,7 +53,7 @@ static void take_round(struct server_link *link, const struct exchange_reply *re
         link->rounds++;
         link->again_ms = 0;
     }
-    modern_report(
+    server_link_report(
         link,
         &(struct event){.kind = EVENT_ROUND, .text = asks ? requests : STR_EMPTY, .reply = reply});
 }
@@ -83,15 +64,13 @@ static void write_of_task(const struct server_link *link, const char *method, st
                           struct headers *headers, struct buffer *body, struct buffer *id)
 {
     OWNED_BUFFER(members);
-    OWNED_BUFFER(meta);
     buffer_append_text(&members, "\"taskId\":");
     buffer_append_json_string(&members, str_from(link->task));
     buffer_append(&members, more);
-    client_request_read_meta(&meta, link->maker->request(link));
     const struct client_request request = {.method = method,
                                            .name = str_from(link->task),
                                            .members = buffer_str(&members),
-                                           .meta = buffer_str(&meta)};
+                                           .kept = link->maker->request(link)};
     client_request_write(&request, headers, body, id);
 }
 
@@ -99,17 +78,12 @@ static void write_of_task(const struct server_link *link, const char *method, st
 static void notify_task(struct server_link *link, const char *method, struct str more)
 {
     struct task_trace trace;
-    const struct sending whole = link->maker->sending(link, &trace);
     OWNED_HEADERS(headers, true);
     OWNED_BUFFER(body);
     OWNED_BUFFER(id);
-    headers_add_all(&headers, whole.headers);
+    headers_add_all(&headers, link->maker->sending(link, &trace).headers);
     write_of_task(link, method, more, &headers, &body, &id);
-    exchange_notify(link->worker, &(struct sending){.source = whole.source,
-                                                    .snapshot = whole.snapshot,
-                                                    .headers = &headers,
-                                                    .body = buffer_str(&body),
-                                                    .id = buffer_str(&id)});
+    server_link_notify(link, &headers, buffer_str(&body), buffer_str(&id));
 }
 
 static void modern_cancel(struct server_link *link, const char *reason)
@@ -132,9 +106,8 @@ static void go_on_following(struct server_link *link, struct str task, bool is_a
     }
     if (is_asking && json_count(requests) > 0 && dialect_modern_is_round(requests, STR_EMPTY))
         event.text = requests;
-    loop_timer_start_with(&link->timer, on_poll, link,
-                          server_link_poll_ms(json_member(task, "pollIntervalMs")));
-    modern_report(link, &event);
+    server_link_look_later(link, json_member(task, "pollIntervalMs"), on_poll, link);
+    server_link_report(link, &event);
 }
 
 static void on_status(void *context, const struct exchange_reply *reply)
@@ -182,17 +155,13 @@ static void modern_follow(struct server_link *link, const struct exchange_reply 
 {
     struct str result = json_member(reply->message, "result");
     size_t length = 0;
-    link->task = json_string_text(json_member(result, "taskId"), &length);
-    if (!link->task || length == 0) {
-        free(link->task);
-        link->task = NULL;
+    char *task = json_string_text(json_member(result, "taskId"), &length);
+    if (!task || length == 0) {
+        free(task);
         modern_lose(link, LOST_TASK_ID, reply);
         return;
     }
-    link->state = LINK_FOLLOWING;
-    loop_timer_start_with(&link->timer, on_poll, link,
-                          server_link_poll_ms(json_member(result, "pollIntervalMs")));
-    modern_report(link, &(struct event){.kind = EVENT_FOLLOWED, .text = str_from(link->task)});
+    server_link_follow(link, task, json_member(result, "pollIntervalMs"), on_poll, link);
 }
 
 /* ---- the reply ---- */
@@ -277,7 +246,7 @@ static void on_pause_ended(void *context)
     struct server_link *link = server_link_from(context);
     ASSERT(link->state == LINK_PAUSING);
     link->state = LINK_ASKED;
-    modern_report(link, &(struct event){.kind = EVENT_AGAIN});
+    server_link_report(link, &(struct event){.kind = EVENT_AGAIN});
 }
 
 static void modern_pause(struct server_link *link, int64_t limit_ms)
@@ -328,7 +297,7 @@ static void modern_move(struct server_link *from, struct server_link *to)
         buffer_append(&to->request_state, buffer_str(&from->request_state));
     }
     ASSERT(!from->exchange);
-    modern_release(from);
+    server_link_clear(from);
 }
 
 static void modern_set_silence(struct server_link *link, int64_t silence_ms)
@@ -344,5 +313,5 @@ const struct server_protocol server_modern = {.name = "modern",
                                               .expect_answer = modern_expect_answer,
                                               .set_silence = modern_set_silence,
                                               .cancel = modern_cancel,
-                                              .release = modern_release,
+                                              .release = server_link_clear,
                                               .move = modern_move};

@@ -204,32 +204,24 @@ static void append_member(struct buffer *meta, const char *key, struct str value
 {
     if (value.length == 0)
         return;
-    buffer_append_format(meta, "%s\"io.modelcontextprotocol/%s\":", meta->length > 1 ? "," : "",
+    buffer_append_format(meta, "%s\"io.modelcontextprotocol/%s\":", meta->length > 0 ? "," : "",
                          key);
     buffer_append(meta, value);
-}
-
-void client_request_read_meta(struct buffer *meta, struct str body)
-{
-    OWNED_ENVELOPE(envelope);
-    ASSERT_NUMBERS(meta->length, ==, 0);
-    envelope_read(&envelope, body, NULL);
-    buffer_append_char(meta, '{');
-    append_member(meta, "protocolVersion", envelope.reserved.version);
-    append_member(meta, "clientInfo", envelope.reserved.client_info);
-    append_member(meta, "clientCapabilities", envelope.reserved.client_capabilities);
-    buffer_append_char(meta, '}');
 }
 
 void client_request_write(const struct client_request *request, struct headers *headers,
                           struct buffer *body, struct buffer *id)
 {
+    OWNED_BUFFER(meta);
     OWNED_BUFFER(params);
-    buffer_append_char(&params, '{');
-    buffer_append(&params, request->members);
-    buffer_append_text(&params, request->members.length > 0 ? ",\"_meta\":" : "\"_meta\":");
-    buffer_append(&params, request->meta);
-    buffer_append_char(&params, '}');
+    OWNED_ENVELOPE(kept);
+    envelope_read(&kept, request->kept, NULL);
+    append_member(&meta, "protocolVersion", kept.reserved.version);
+    append_member(&meta, "clientInfo", kept.reserved.client_info);
+    append_member(&meta, "clientCapabilities", kept.reserved.client_capabilities);
+    buffer_append_format(&params, "{%.*s,\"_meta\":{", STR_ARGS(request->members));
+    buffer_append(&params, buffer_str(&meta));
+    buffer_append_text(&params, "}}");
     exchange_write_request(body, id, request->method, buffer_str(&params));
     mirrored_headers_set(headers, request->method, request->name);
 }

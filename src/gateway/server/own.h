@@ -57,15 +57,11 @@ bool modern_request_has_headers(const struct headers *headers);
 /* ---- modern requests for a client: they say what that client has said of itself, and nothing of
  * the gateway's ---- */
 
-/* Writes the `_meta` of such a request into an empty buffer: version, capabilities and name of the
- * client, as in its own request, which is stored. */
-void client_request_read_meta(struct buffer *meta, struct str body);
-
 struct client_request {
     const char *method;
-    struct str name;    /* the value of Mcp-Name, or empty */
-    struct str members; /* of params, JSON text without braces, or empty */
-    struct str meta;    /* JSON object */
+    struct str name;    /* the value of Mcp-Name */
+    struct str members; /* of params, JSON text without braces */
+    struct str kept; /* the client's own request, which says its version, name and capabilities */
 };
 /* Writes body and id, as exchange_write_request(), and sets the headers that repeat them. `headers`
  * owns its items. */

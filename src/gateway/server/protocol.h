@@ -155,12 +155,26 @@ static inline bool server_link_is_pending(const struct server_link *link)
 }
 
 /* ---- for the protocols ---- */
+static inline void server_link_report(const struct server_link *link, const struct event *event)
+{
+    link->take(link->context, event);
+}
 /* The last event. */
 void server_link_end(struct server_link *link, const struct event *event);
 /* The same, of a reply whose result or error its client understands as it is. */
 void server_link_end_with(struct server_link *link, const struct exchange_reply *reply);
-/* The time to the next look at a task of the server's: `interval` (JSON text) in bounds. */
-int64_t server_link_poll_ms(struct str interval);
+/* Calls `look` when a task of the server's is to be looked at next: after `interval` (JSON text) in
+ * bounds. */
+void server_link_look_later(struct server_link *link, struct str interval, loop_callback look,
+                            void *context);
+/* The server has made a task of the request, with this id, which is taken. */
+void server_link_follow(struct server_link *link, char *task, struct str interval,
+                        loop_callback look, void *context);
+/* Sends a message whose answer nobody waits for, with the source and snapshot of the request. */
+void server_link_notify(struct server_link *link, const struct headers *headers, struct str body,
+                        struct str id);
+/* Abandons what is under way, and makes the link as new, but for `own`. */
+void server_link_clear(struct server_link *link);
 
 struct server_protocol {
     const char *name;
