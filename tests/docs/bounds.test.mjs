@@ -88,7 +88,6 @@ const MAPS = {
   'src/upstream/http1_client.c hosts': { all: 'HTTP1_MOST_HOSTS in src/upstream/http1_client.h' },
   'src/upstream/http1_client.c used': { all: 'passing' },
   'src/gateway/decision/log_aggregate.c kinds': { all: 'LOG_AGGREGATE_FIELDS_MAX in src/gateway/decision/log_aggregate.c' },
-  'src/gateway/decision/log_aggregate.c fresh': { all: 'passing' },
   'src/admin/inbox.c stacks': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
   'src/gateway/gateway.c waiters': { each: 'limits.pending_per_principal', all: 'limits.connections' },
   'src/gateway/gateway.c executions': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },

@@ -1,7 +1,6 @@
 /* Kinds of lines in a map, each with the number of its calls. */
 #include "log_aggregate.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +21,6 @@ struct kind {
 };
 
 struct log_aggregate {
-    pthread_mutex_t lock;
     struct map *kinds;
     struct kind *last; /* the last kind that was counted, which is mostly the next one, too; NULL
                           after a flush */
@@ -33,7 +31,6 @@ struct log_aggregate {
 struct log_aggregate *log_aggregate_create(void)
 {
     struct log_aggregate *aggregate = memory_alloc(sizeof *aggregate);
-    pthread_mutex_init(&aggregate->lock, NULL);
     aggregate->kinds = map_create();
     return aggregate;
 }
@@ -52,7 +49,6 @@ void log_aggregate_destroy(struct log_aggregate *aggregate)
     log_aggregate_flush(aggregate);
     map_destroy(aggregate->kinds, destroy_kind);
     buffer_finish(&aggregate->last_key);
-    pthread_mutex_destroy(&aggregate->lock);
     free(aggregate);
 }
 
@@ -102,8 +98,7 @@ static void log_aggregate_write_line(struct kind *kind, int64_t calls)
     log_write(kind->level, kind->message, kind->fields, kind->count + 1);
 }
 
-/* Under the lock. */
-static bool repeat(struct log_aggregate *aggregate, struct str key)
+bool log_aggregate_repeat(struct log_aggregate *aggregate, struct str key)
 {
     bool is_last = aggregate->last && str_equal(buffer_str(&aggregate->last_key), key);
     struct kind *kind = is_last ? aggregate->last : map_get(aggregate->kinds, key);
@@ -118,40 +113,17 @@ static bool repeat(struct log_aggregate *aggregate, struct str key)
     return true;
 }
 
-bool log_aggregate_repeat(struct log_aggregate *aggregate, struct str key)
-{
-    pthread_mutex_lock(&aggregate->lock);
-    bool is_known = repeat(aggregate, key);
-    pthread_mutex_unlock(&aggregate->lock);
-    return is_known;
-}
-
-/* Under the lock. False when the kind is beyond the limits, or another thread was faster. */
-static bool begin(struct log_aggregate *aggregate, struct str key, enum log_level level,
-                  const char *message, const struct log_field *fields, unsigned count)
-{
-    if (repeat(aggregate, key))
-        return false;
-    if (map_count(aggregate->kinds) >= LOG_AGGREGATE_KINDS_MAX ||
-        text_length(fields, count) > LOG_AGGREGATE_TEXT_MAX) {
-        aggregate->others++;
-        return false;
-    }
-    map_put(aggregate->kinds, key, create_kind(level, message, fields, count));
-    return true;
-}
-
 void log_aggregate_begin(struct log_aggregate *aggregate, struct str key, enum log_level level,
                          const char *message, const struct log_field *fields, unsigned count)
 {
-    pthread_mutex_lock(&aggregate->lock);
-    bool is_first = begin(aggregate, key, level, message, fields, count);
-    pthread_mutex_unlock(&aggregate->lock);
-    if (!is_first)
+    if (map_count(aggregate->kinds) >= LOG_AGGREGATE_KINDS_MAX ||
+        text_length(fields, count) > LOG_AGGREGATE_TEXT_MAX) {
+        aggregate->others++;
         return;
+    }
     struct kind *kind = create_kind(level, message, fields, count);
+    map_put(aggregate->kinds, key, kind);
     log_aggregate_write_line(kind, 1);
-    destroy_kind(kind);
 }
 
 void log_aggregate_count(struct log_aggregate *aggregate, enum log_level level, const char *message,
@@ -165,14 +137,11 @@ void log_aggregate_count(struct log_aggregate *aggregate, enum log_level level, 
 
 bool log_aggregate_flush(struct log_aggregate *aggregate)
 {
-    struct map *fresh = map_create();
-    pthread_mutex_lock(&aggregate->lock);
     struct map *kinds = aggregate->kinds;
     int64_t others = aggregate->others;
-    aggregate->kinds = fresh;
+    aggregate->kinds = map_create();
     aggregate->last = NULL;
     aggregate->others = 0;
-    pthread_mutex_unlock(&aggregate->lock);
     size_t position = 0;
     struct str key;
     void *value;

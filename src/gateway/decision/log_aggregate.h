@@ -1,7 +1,7 @@
 /*
  * The tally: log lines that would come with every call, kept few. The first of a kind is written
  * at once, what follows is summed up: an agent that repeats itself, or makes up names, cannot
- * flood the log. Any thread.
+ * flood the log. One thread at a time.
  *
  *     log_aggregate_count(tally, LOG_LEVEL_INFO, "Calls decided", fields, count);
  *     {…,"msg":"Calls decided","tool":"get_time",…,"calls":1}        at once
