@@ -3,26 +3,27 @@
 
 #include <time.h>
 
-static int64_t read_us(clockid_t id)
+/* In so many units a second. */
+static int64_t read_clock(clockid_t id, int64_t units)
 {
     struct timespec now;
     clock_gettime(id, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    return (int64_t)now.tv_sec * units + now.tv_nsec / (1000000000 / units);
 }
 
 int64_t clock_now_ms(void)
 {
-    return read_us(CLOCK_REALTIME) / 1000;
+    return read_clock(CLOCK_REALTIME, 1000);
 }
 
 int64_t clock_monotonic_ms(void)
 {
-    return read_us(CLOCK_MONOTONIC) / 1000;
+    return read_clock(CLOCK_MONOTONIC, 1000);
 }
 
 int64_t clock_monotonic_us(void)
 {
-    return read_us(CLOCK_MONOTONIC);
+    return read_clock(CLOCK_MONOTONIC, 1000000);
 }
 
 void clock_condition_init(pthread_cond_t *condition)
