@@ -343,9 +343,10 @@ static void hold_changed(const struct policy *policy, struct policy_decision *de
 
 static bool is_changed(const struct config_source *source, const struct policy_request *request)
 {
+    if (request->is_no_tool || source->pins[DEFINITION_TOOL] != PIN_APPROVE)
+        return false;
     const struct pin_name name = {str_from(source->id), DEFINITION_TOOL, request->name};
-    return !request->is_no_tool && source->pins[DEFINITION_TOOL] == PIN_APPROVE &&
-           pins_is_changed(&name, request->definition);
+    return pins_is_changed(&name, request->definition);
 }
 
 void policy_decide(const struct policy *policy, const struct policy_request *request,
@@ -433,8 +434,10 @@ static bool policy_is_shown(const struct policy *policy, const struct config_sou
                             const struct policy_entry *entry)
 {
     const struct config_source *own = &policy->config->sources[policy_number_of(policy, source)];
-    const struct pin_name pin = {str_from(own->id), kind, name};
     bool must_be_accepted = kind != DEFINITION_TOOL && own->pins[kind] == PIN_APPROVE;
+    if (!own->hide_flagged && !must_be_accepted)
+        return true;
+    const struct pin_name pin = {str_from(own->id), kind, name};
     bool is_flagged = own->hide_flagged && (pins_flags(&pin) | (entry ? entry->flags : 0)) != 0;
     return !is_flagged &&
            !(must_be_accepted && pins_is_changed(&pin, entry ? entry->digest : NULL));
