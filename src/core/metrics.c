@@ -206,18 +206,18 @@ static void count_up(_Atomic(uint64_t) *value)
     atomic_store_explicit(value, old + 1, memory_order_relaxed);
 }
 
-static void add_to_cell(struct metrics_cell *cell, double amount)
+void metrics_cell_add(struct metrics_cell *cell, double amount)
 {
     atomic_store_explicit(&cell->value, read_double(&cell->value) + amount, memory_order_relaxed);
 }
 
-static void observe(struct metrics_cell *cell, double value)
+void metrics_cell_observe(struct metrics_cell *cell, double value)
 {
     const struct family *family = &metrics_families[cell->series->metric];
     size_t i = 0;
     while (i < family->bucket_count && value > family->buckets[i])
         i++;
-    add_to_cell(cell, value);
+    metrics_cell_add(cell, value);
     count_up(&cell->bucket[i]);
 }
 
@@ -426,12 +426,12 @@ static struct metrics_cell *cell_of(enum metric metric, const struct str *values
 
 void metrics_add(enum metric metric, double amount, const struct str *labels)
 {
-    add_to_cell(cell_of(metric, labels), amount);
+    metrics_cell_add(cell_of(metric, labels), amount);
 }
 
 void metrics_observe(enum metric metric, double value, const struct str *labels)
 {
-    observe(cell_of(metric, labels), value);
+    metrics_cell_observe(cell_of(metric, labels), value);
 }
 
 void metrics_set(enum metric metric, double value, const struct str *labels)
@@ -441,26 +441,17 @@ void metrics_set(enum metric metric, double value, const struct str *labels)
     pthread_mutex_unlock(&lock);
 }
 
-static struct metrics_cell *handle_cell(struct metrics_handle *handle, enum metric metric,
-                                        const struct str *labels)
+bool metrics_is_found(const struct metrics_handle *handle)
 {
-    if (handle->generation != atomic_load_explicit(&generation, memory_order_relaxed)) {
-        handle->cell = cell_of(metric, labels);
-        handle->generation = own.generation;
-    }
+    return handle->generation == atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
+struct metrics_cell *metrics_find(struct metrics_handle *handle, enum metric metric,
+                                  const struct str *labels)
+{
+    handle->cell = cell_of(metric, labels);
+    handle->generation = own.generation;
     return handle->cell;
-}
-
-void metrics_add_by(struct metrics_handle *handle, enum metric metric, double amount,
-                    const struct str *labels)
-{
-    add_to_cell(handle_cell(handle, metric, labels), amount);
-}
-
-void metrics_observe_by(struct metrics_handle *handle, enum metric metric, double value,
-                        const struct str *labels)
-{
-    observe(handle_cell(handle, metric, labels), value);
 }
 
 void metrics_reset(enum metric metric)

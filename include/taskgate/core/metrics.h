@@ -42,10 +42,18 @@ struct metrics_handle {
     struct metrics_cell *cell;
     unsigned generation;
 };
-void metrics_add_by(struct metrics_handle *handle, enum metric metric, double amount,
-                    const struct str *labels);
-void metrics_observe_by(struct metrics_handle *handle, enum metric metric, double value,
-                        const struct str *labels);
+bool metrics_is_found(const struct metrics_handle *handle);
+struct metrics_cell *metrics_find(struct metrics_handle *handle, enum metric metric,
+                                  const struct str *labels);
+void metrics_cell_add(struct metrics_cell *cell, double amount);
+void metrics_cell_observe(struct metrics_cell *cell, double value);
+/* `labels` are evaluated at the first use alone, `handle` more than once. */
+#define metrics_cell_of(handle, metric, labels)                                                    \
+    (metrics_is_found(handle) ? (handle)->cell : metrics_find(handle, metric, labels))
+#define metrics_add_by(handle, metric, amount, labels)                                             \
+    metrics_cell_add(metrics_cell_of(handle, metric, labels), amount)
+#define metrics_observe_by(handle, metric, value, labels)                                          \
+    metrics_cell_observe(metrics_cell_of(handle, metric, labels), value)
 
 /* Prometheus text 0.0.4, or OpenMetrics 1.0.0 with its "# EOF". */
 void metrics_write(struct buffer *out, bool open_metrics);

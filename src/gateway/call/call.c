@@ -162,19 +162,21 @@ static struct tool_counters *slot_of(const struct mcp_method *method,
 void call_counters_answered(const struct mcp_method *method, const struct counted_tool *tool,
                             const char *outcome, int64_t elapsed_ms)
 {
-    struct str name = str_from(method ? method->name : "http"), word = str_from(outcome);
+    const char *name = method ? method->name : "http";
     struct str label;
     struct tool_counters *counters = slot_of(method, tool, &label);
     if (!counters) {
-        metrics_count(METRIC_REQUESTS, name, label, word);
-        metrics_observe(METRIC_REQUEST_DURATION, (double)elapsed_ms, METRIC_LABELS(name, label));
+        metrics_count(METRIC_REQUESTS, str_from(name), label, str_from(outcome));
+        metrics_observe(METRIC_REQUEST_DURATION, (double)elapsed_ms,
+                        METRIC_LABELS(str_from(name), label));
         return;
     }
     struct metrics_handle *requests =
-        str_equal(word, STR("success")) ? &counters->successes : &counters->errors;
-    metrics_add_by(requests, METRIC_REQUESTS, 1, METRIC_LABELS(name, label, word));
+        strcmp(outcome, "success") == 0 ? &counters->successes : &counters->errors;
+    metrics_add_by(requests, METRIC_REQUESTS, 1,
+                   METRIC_LABELS(str_from(name), label, str_from(outcome)));
     metrics_observe_by(&counters->duration, METRIC_REQUEST_DURATION, (double)elapsed_ms,
-                       METRIC_LABELS(name, label));
+                       METRIC_LABELS(str_from(name), label));
 }
 
 void call_counters_upstream(struct str source, int status, int64_t elapsed_ms)

@@ -127,10 +127,11 @@ static void count_action(enum config_action action)
     static _Thread_local struct {
         struct metrics_handle decisions, matches;
     } counters[CONFIG_ACTION_COUNT];
-    struct str name = str_from(config_action_name(action));
+    const char *name = config_action_name(action);
     metrics_add_by(&counters[action].decisions, METRIC_DECISIONS, 1,
-                   METRIC_LABELS(policy_gate_label(POLICY_GATE_GOVERNANCE), name));
-    metrics_add_by(&counters[action].matches, METRIC_RULE_MATCHES, 1, METRIC_LABELS(name));
+                   METRIC_LABELS(policy_gate_label(POLICY_GATE_GOVERNANCE), str_from(name)));
+    metrics_add_by(&counters[action].matches, METRIC_RULE_MATCHES, 1,
+                   METRIC_LABELS(str_from(name)));
 }
 
 /* The record of the decision. */
