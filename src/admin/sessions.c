@@ -37,12 +37,8 @@ static char *write_claims(const struct identity *identity, const char *sealed_to
     if (identity->email)
         json_add_text(&out, "email", identity->email);
     json_add_bool(&out, "email_verified", identity->email_verified);
-    json_add_key(&out, "groups");
-    for (size_t i = 0; i < identity->groups.count; i++) {
-        buffer_append_char(&out, i == 0 ? '[' : ',');
-        buffer_append_json_string(&out, str_from(identity->groups.items[i]));
-    }
-    buffer_append_text(&out, identity->groups.count == 0 ? "[]}" : "]}");
+    json_add_texts(&out, "groups", identity->groups.items, identity->groups.count);
+    buffer_append_char(&out, '}');
     return buffer_take(&out, NULL);
 }
 

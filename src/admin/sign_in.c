@@ -411,12 +411,7 @@ void sign_in_describe(const struct request *request)
     if (oidc->is_on) {
         json_add_text(&body, "issuer", oidc->issuer);
         json_add_text(&body, "clientId", oidc->client_id);
-        json_add_key(&body, "scopes");
-        for (size_t i = 0; i < oidc->scopes.count; i++) {
-            buffer_append_char(&body, i == 0 ? '[' : ',');
-            buffer_append_json_string(&body, str_from(oidc->scopes.items[i]));
-        }
-        buffer_append_char(&body, ']');
+        json_add_texts(&body, "scopes", oidc->scopes.items, oidc->scopes.count);
     }
     buffer_append_char(&body, '}');
     reply_json(request->exchange, 200, &body);

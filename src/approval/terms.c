@@ -77,13 +77,7 @@ void ballot_names_finish(struct ballot_names *names)
 
 void ballot_names_write(struct buffer *out, const struct ballot_names *names)
 {
-    buffer_append_char(out, '[');
-    for (size_t i = 0; i < names->count; i++) {
-        if (i > 0)
-            buffer_append_char(out, ',');
-        buffer_append_json_string(out, str_from(names->items[i]));
-    }
-    buffer_append_char(out, ']');
+    json_write_texts(out, names->items, names->count);
 }
 
 void ballot_names_read(struct ballot_names *names, struct str array)

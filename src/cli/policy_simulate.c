@@ -13,6 +13,7 @@
 #include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/gateway/snapshot.h"
+#include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/policy/verdict.h"
 #include "taskgate/store/history.h"
@@ -613,12 +614,8 @@ static void append_change(struct buffer *out, const struct simulated_change *cha
     append_simulated(out, "was", &change->was, true);
     append_simulated(out, "would_be", &change->would_be, change->hangs_on == 0);
     simulation_report_append_text(out, "undecidable_without", missing(change->hangs_on));
-    buffer_append_text(out, ",\"examples\":[");
-    for (size_t i = 0; i < change->example_count; i++) {
-        buffer_append_text(out, i > 0 ? "," : "");
-        buffer_append_json_string(out, str_from(change->examples[i]));
-    }
-    buffer_append_text(out, "]}");
+    json_add_texts(out, "examples", change->examples, change->example_count);
+    buffer_append_char(out, '}');
 }
 
 static void simulation_write_json(struct buffer *out, const struct simulation *simulation,

@@ -80,6 +80,23 @@ void json_add_text_or_null(struct buffer *out, const char *key, const char *text
     }
 }
 
+void json_write_texts(struct buffer *out, char *const *texts, size_t count)
+{
+    buffer_append_char(out, '[');
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            buffer_append_char(out, ',');
+        buffer_append_json_string(out, str_from(texts[i]));
+    }
+    buffer_append_char(out, ']');
+}
+
+void json_add_texts(struct buffer *out, const char *key, char *const *texts, size_t count)
+{
+    json_add_key(out, key);
+    json_write_texts(out, texts, count);
+}
+
 void json_add_time(struct buffer *out, const char *key, int64_t wall_ms)
 {
     char text[CLOCK_TEXT_BYTES];

@@ -20,5 +20,9 @@ void json_add_str(struct buffer *out, const char *key, struct str text);
 void json_add_text(struct buffer *out, const char *key, const char *text);
 /* null for NULL or "". */
 void json_add_text_or_null(struct buffer *out, const char *key, const char *text);
+/* An array of strings, each NUL-terminated. */
+void json_add_texts(struct buffer *out, const char *key, char *const *texts, size_t count);
+/* The same without a key: the array alone. */
+void json_write_texts(struct buffer *out, char *const *texts, size_t count);
 /* RFC 3339; null for 0. */
 void json_add_time(struct buffer *out, const char *key, int64_t wall_ms);

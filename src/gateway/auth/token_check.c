@@ -354,18 +354,6 @@ static void token_answer_refusal(struct call *call, enum token_error error)
 
 /* ---- metadata ---- */
 
-static void add_list(struct buffer *out, const char *key, char *const *items, size_t count)
-{
-    json_add_key(out, key);
-    buffer_append_char(out, '[');
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0)
-            buffer_append_char(out, ',');
-        buffer_append_json_string(out, str_from(items[i]));
-    }
-    buffer_append_char(out, ']');
-}
-
 void token_answer_metadata(struct call *call)
 {
     const struct config_auth *auth = &call->source->auth;
@@ -382,10 +370,10 @@ void token_answer_metadata(struct call *call)
     }
     buffer_append_char(&body, '{');
     json_add_str(&body, "resource", buffer_str(&resource));
-    add_list(&body, "authorization_servers", &auth->issuer, 1);
+    json_add_texts(&body, "authorization_servers", &auth->issuer, 1);
     if (auth->scopes.count > 0)
-        add_list(&body, "scopes_supported", auth->scopes.items, auth->scopes.count);
-    add_list(&body, "bearer_methods_supported", header, 1);
+        json_add_texts(&body, "scopes_supported", auth->scopes.items, auth->scopes.count);
+    json_add_texts(&body, "bearer_methods_supported", header, 1);
     buffer_append_char(&body, '}');
     call_respond(call, 200, &type, 1, buffer_str(&body));
     buffer_finish(&resource);

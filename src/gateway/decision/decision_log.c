@@ -53,17 +53,6 @@ static void finish_texts(struct caller_texts *texts)
     buffer_finish(&texts->scopes);
 }
 
-static void decision_log_write_list(struct buffer *out, const struct identity_list *list)
-{
-    buffer_append_char(out, '[');
-    for (size_t i = 0; i < list->count; i++) {
-        if (i > 0)
-            buffer_append_char(out, ',');
-        buffer_append_json_string(out, str_from(list->items[i]));
-    }
-    buffer_append_char(out, ']');
-}
-
 /* The members of this call alone. Returns how many there are now. */
 static unsigned name_caller(const struct decision_log_entry *entry, struct caller_texts *texts,
                             struct log_field fields[FIELDS_MAX])
@@ -84,8 +73,8 @@ static unsigned name_caller(const struct decision_log_entry *entry, struct calle
     fields[9] = LOG_JSON("annotations", buffer_str(&texts->annotations));
     if (!identity)
         return CALLER_FIELDS;
-    decision_log_write_list(&texts->groups, &identity->groups);
-    decision_log_write_list(&texts->scopes, &identity->scopes);
+    json_write_texts(&texts->groups, identity->groups.items, identity->groups.count);
+    json_write_texts(&texts->scopes, identity->scopes.items, identity->scopes.count);
     fields[10] = LOG_TEXT("issuer", identity->issuer);
     fields[11] = LOG_TEXT("subject", identity->subject);
     fields[12] = LOG_JSON("groups", buffer_str(&texts->groups));

@@ -185,18 +185,6 @@ static void add_text(struct buffer *out, const char *key, const char *text)
         json_add_text(out, key, text);
 }
 
-static void add_highlight(struct buffer *out, const struct config_strings *paths)
-{
-    if (paths->count == 0)
-        return;
-    json_add_key(out, "highlight");
-    for (size_t i = 0; i < paths->count; i++) {
-        buffer_append_char(out, i == 0 ? '[' : ',');
-        buffer_append_json_string(out, str_from(paths->items[i]));
-    }
-    buffer_append_char(out, ']');
-}
-
 static bool says(const struct catalog_tool *tool, enum policy_hint hint)
 {
     /* Only the definition that the call is bound to speaks. */
@@ -249,7 +237,8 @@ static void task_shown_write(struct buffer *out, const struct task *task,
     if (rule) {
         add_text(out, "ruleDescription", rule->description);
         add_text(out, "summary", rule->summary);
-        add_highlight(out, &rule->highlight);
+        if (rule->highlight.count > 0)
+            json_add_texts(out, "highlight", rule->highlight.items, rule->highlight.count);
         add_text(out, "confirm", rule->confirm);
     }
     add_text(out, "reasonOfAgent", origin->agent_reason);
@@ -275,18 +264,6 @@ static void task_shown_write(struct buffer *out, const struct task *task,
 /* Trace context is new in each call, and changes nothing of it. */
 static char *const trace_keys[] = {"traceparent", "tracestate", "baggage"};
 
-static void write_strings(struct buffer *out, const char *key, const struct config_strings *strings)
-{
-    json_add_key(out, key);
-    buffer_append_char(out, '[');
-    for (size_t i = 0; i < strings->count; i++) {
-        if (i > 0)
-            buffer_append_char(out, ',');
-        buffer_append_json_string(out, str_from(strings->items[i]));
-    }
-    buffer_append_char(out, ']');
-}
-
 /* All that says which calls the rule is for and what becomes of them. */
 static void digest_rule(const struct config_rule *rule, char digest[DIGEST_HEX_BYTES])
 {
@@ -297,9 +274,9 @@ static void digest_rule(const struct config_rule *rule, char digest[DIGEST_HEX_B
         json_add_text(&text, "action", config_action_name(rule->action));
         json_add_text_or_null(&text, "policy", rule->policy_id);
         json_add_text_or_null(&text, "approval", rule->approval);
-        write_strings(&text, "sources", &rule->sources);
-        write_strings(&text, "subjects", &rule->subjects);
-        write_strings(&text, "groups", &rule->groups);
+        json_add_texts(&text, "sources", rule->sources.items, rule->sources.count);
+        json_add_texts(&text, "subjects", rule->subjects.items, rule->subjects.count);
+        json_add_texts(&text, "groups", rule->groups.items, rule->groups.count);
     }
     buffer_append_char(&text, '}');
     digest_sha256_hex(buffer_str(&text), digest);

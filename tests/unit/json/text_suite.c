@@ -387,13 +387,17 @@ START_TEST(members_are_written_one_after_the_other)
     json_add_key(&out, "g");
     buffer_append_char(&out, '{');
     json_add_text_or_null(&out, "h", NULL);
+    json_add_texts(&out, "i", NULL, 0);
+    json_add_texts(&out, "j", (char *[]){"x\"", "y"}, 2);
     buffer_append_text(&out, "}}");
     struct str text = buffer_str(&out);
     struct error error;
     ck_assert(json_check(text, &error));
     buffer_append_char(&out, '\0');
-    ck_assert_str_eq(out.bytes, "{\"a\":\"x\\\"\\n\",\"b\":\"\",\"c\":null,\"d\":\"y\",\"e\":null,"
-                                "\"f\":\"2026-01-12T22:30:00.123Z\",\"g\":{\"h\":null}}");
+    ck_assert_str_eq(
+        out.bytes,
+        "{\"a\":\"x\\\"\\n\",\"b\":\"\",\"c\":null,\"d\":\"y\",\"e\":null,"
+        "\"f\":\"2026-01-12T22:30:00.123Z\",\"g\":{\"h\":null,\"i\":[],\"j\":[\"x\\\"\",\"y\"]}}");
     buffer_finish(&out);
 }
 END_TEST
