@@ -268,6 +268,11 @@ static bool curl_request_prepare(struct curl_call *call, const struct upstream_r
     SET(easy, CURLOPT_PROXY, ""); /* no proxy of the environment */
     SET(easy, CURLOPT_NOSIGNAL, 1L);
     SET(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(easy, CURLOPT_TCP_KEEPIDLE, (long)UPSTREAM_KEEPALIVE_IDLE_S);
+    SET(easy, CURLOPT_TCP_KEEPINTVL, (long)UPSTREAM_KEEPALIVE_INTERVAL_S);
+#if CURL_AT_LEAST_VERSION(8, 9, 0)
+    SET(easy, CURLOPT_TCP_KEEPCNT, (long)UPSTREAM_KEEPALIVE_PROBES);
+#endif
     SET(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER_BYTES);
     SET(easy, CURLOPT_CONNECTTIMEOUT_MS,
         request->connect_timeout_ms > 0 ? (long)request->connect_timeout_ms

@@ -29,12 +29,20 @@ static void on_events(void *context);
 
 static int open_socket(const struct http1_address *address)
 {
-    const int on = 1;
+    static const struct {
+        int level, name, value;
+    } options[] = {
+        {IPPROTO_TCP, TCP_NODELAY, 1},
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, UPSTREAM_KEEPALIVE_IDLE_S},
+        {IPPROTO_TCP, TCP_KEEPINTVL, UPSTREAM_KEEPALIVE_INTERVAL_S},
+        {IPPROTO_TCP, TCP_KEEPCNT, UPSTREAM_KEEPALIVE_PROBES},
+    };
     int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd == -1)
         return -1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int));
     if (connect(fd, &address->any, address->length) == 0 || errno == EINPROGRESS)
         return fd;
     int reason = errno;

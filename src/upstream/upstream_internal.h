@@ -16,6 +16,11 @@
 
 /* When a request sets no limit of its own. */
 #define UPSTREAM_CONNECT_TIMEOUT_MS 5000
+/* The kernel finds a server that has vanished silently after about a minute. Streams, and calls
+ * that have become tasks, have no limit of silence. */
+#define UPSTREAM_KEEPALIVE_IDLE_S 30
+#define UPSTREAM_KEEPALIVE_INTERVAL_S 10
+#define UPSTREAM_KEEPALIVE_PROBES 3
 
 /* Behind the upstream_call_…() of the same name. */
 struct upstream_implementation {

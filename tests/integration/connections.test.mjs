@@ -1,5 +1,6 @@
 // The requests that share a connection to the server: `sources[].connections`.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
 import { scene } from './lib/scene.mjs';
@@ -70,5 +71,26 @@ for (const client of ['auto', 'curl']) {
     await callInTurns(clients);
     const { names } = shares(upstream);
     assert.ok([...names.values()].some((of) => NAMES.every((name) => of.has(name))), 'a connection that served all three');
+  });
+}
+
+/** The seconds until the kernel looks whether the other end of each connection to `port` is still there. */
+function probedIn(port) {
+  const rows = fs.readFileSync('/proc/net/tcp', 'utf8').trim().split('\n').slice(1).map((row) => row.trim().split(/\s+/));
+  const of = rows.filter(([, , far, state]) => far.endsWith(`:${port.toString(16).toUpperCase().padStart(4, '0')}`) && state === '01');
+  return of.map(([, , , , , timer]) => timer.split(':')).map(([kind, ticks]) => kind === '02' && parseInt(ticks, 16) / 100);
+}
+
+for (const client of ['auto', 'curl']) {
+  test(`a server that vanishes is looked for after half a minute (${client})`, async (t) => {
+    const { upstream, clients: [alice] } = await stage(t, client, 'shared');
+    upstream.handlers['tools/call'] = () => {};
+    alice.send('tools/call', { name: 'read' }).catch(() => {});
+    await upstream.received('tools/call');
+    const seconds = await until(() => {
+      const all = probedIn(upstream.port);
+      return all.some((one) => one > 5) && all.filter(Boolean);
+    }, 'the time of a probe');
+    assert.ok(seconds.every((one) => one <= 30), seconds.join(', '));
   });
 }
