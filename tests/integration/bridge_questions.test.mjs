@@ -241,6 +241,21 @@ test('an approved call of a legacy client: its roots are asked for if it declare
   }
 });
 
+test('two calls of a legacy client that ask under one key at once: each is asked, and has its own answer', async (t) => {
+  const handlers = { 'tools/call': ({ reply, params }) => reply.result(params.inputResponses ? answerOf({ ...params, arguments: { ...params.arguments, ...params.inputResponses.a.content } }) : complete({ resultType: 'input_required', inputRequests: { a: form } })) };
+  const { connect, admin } = await legacyStage(t, { upstream: { handlers } });
+  const client = await connect({ token: 'mine', capabilities: LEGACY });
+  const streams = [];
+  for (const id of [1, 2]) {
+    const { taskId } = (await client.createTask('delete_user', { id })).task;
+    await admin.approve(taskId);
+    streams.push(await client.stream('tasks/result', { taskId }));
+  }
+  const asked = await Promise.all(streams.map((stream) => stream.message((m) => m.method === 'elicitation/create')));
+  for (const [at, { id }] of asked.entries()) assert.equal((await client.post({ jsonrpc: '2.0', id, result: accept({ partySize: at + 3 }) })).status, 202);
+  for (const [at, stream] of streams.entries()) assert.deepEqual((await stream.message((m) => m.id === stream.id)).result.structuredContent.arguments, { id: at + 1, partySize: at + 3 });
+});
+
 test('an approved call of a legacy client that does not answer: the form is cancelled, and the call goes on', async (t) => {
   const server = asking({ a: form });
   const { connect, admin } = await legacyStage(t, { upstream: { handlers: { 'tools/call': server['tools/call'] } }, config: { pseudo_tasks: { elicitation_timeout: '400ms' } } });

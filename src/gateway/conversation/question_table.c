@@ -116,8 +116,10 @@ static enum question_added add(struct question_table *table, struct question *qu
 {
     struct str key = str_from(question->key);
     struct bucket *bucket = map_get(table->buckets, key);
+    /* The ids of what a modern server asks are unique in their task alone. */
     const struct question_match same = {.upstream_id = str_from(question->upstream_id),
-                                        .session = str_from(question->session)};
+                                        .session = str_from(question->session),
+                                        .task = str_from(question->task)};
     if (find(bucket, &same, true))
         return QUESTION_REPEATED;
     size_t bytes = strlen(question->message);

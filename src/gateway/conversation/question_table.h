@@ -104,7 +104,7 @@ void question_table_destroy(struct question_table *table);
 size_t question_table_count(const struct question_table *table);
 
 enum question_added { QUESTION_ADDED, QUESTION_REPEATED, QUESTION_TOO_MANY };
-/* Repeated: the same request of the same session waits already. */
+/* Repeated: the same request of the same session, and of its task, waits already. */
 enum question_added question_table_add(struct question_table *table, struct question *question);
 void question_table_remove(struct question_table *table, struct question *question);
 
