@@ -123,6 +123,7 @@ struct call {
     struct server_budget server_budget; /* for the requests of the server on its stream */
     bool upstream_broke;                /* the stream broke: neither side ended it */
     call_step next;                     /* the step after the store, the ping or the list */
+    call_step in_session;               /* the step once the session that is given is known */
     const char *outcome;                /* "success" or "error", for the metric */
     struct span *span;                  /* call_span.h; NULL without telemetry */
 };

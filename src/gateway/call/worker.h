@@ -54,7 +54,7 @@ struct gateway {
     struct quota *promoted_in; /* the same by client_key_of_session(); and these sessions, */
     struct quota *ended_sessions;  /* if their client has ended them meanwhile */
     struct quota *listens;         /* streams of subscriptions/listen, by owner */
-    struct quota *fed_streams;     /* by source and session (client/legacy_stream.c) */
+    struct quota *fed_streams;     /* by client_key_of_session() (client/legacy_stream.c) */
     struct quota *unknown_listens; /* of these those of clients that are not known, by address */
     struct quota *opened_sessions; /* by owner or address, of all workers (server/sessions.c) */
     struct quota *task_places;     /* tasks of unknown clients, by address */

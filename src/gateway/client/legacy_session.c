@@ -92,25 +92,14 @@ static void keep_session(struct call *call, struct str result, const char *diges
                          const struct mcp_capabilities *upstream)
 {
     struct gateway *gateway = call->worker->gateway;
-    struct str client = json_member(call->envelope.params, "clientInfo");
-    struct session_facts facts = {
-        .known = true,
-        .server.has_tasks = upstream->tasks,
-        .server.has_task_status = upstream->task_status,
-        .server.lacks_resources = !upstream->resources,
-        .client.declares_tasks = call->facts.client.declares_tasks,
-        .client.declares_elicitation = call->facts.client.declares_elicitation,
-        .client.declares_sampling = call->facts.client.declares_sampling,
-        .server.injected_elicitation = call->facts.server.injected_elicitation,
-        .server.injected_sampling = call->facts.server.injected_sampling,
-    };
-    int64_t limit = call->snapshot->config->limits.sessions;
-    struct str source = str_from(call->source->id), session = str_from(digest);
-    copy_text(facts.version, sizeof facts.version, json_member(result, "protocolVersion"));
-    copy_text(facts.client.name, sizeof facts.client.name, json_member(client, "name"));
-    copy_text(facts.client.version, sizeof facts.client.version, json_member(client, "version"));
-    sessions_put(gateway->sessions, source, session, &facts, limit);
-    call->facts = facts;
+    struct session_facts *facts = &call->facts;
+    facts->known = true;
+    facts->server.has_tasks = upstream->tasks;
+    facts->server.has_task_status = upstream->task_status;
+    facts->server.lacks_resources = !upstream->resources;
+    copy_text(facts->version, sizeof facts->version, json_member(result, "protocolVersion"));
+    sessions_put(gateway->sessions, str_from(call->source->id), str_from(digest), facts,
+                 call->snapshot->config->limits.sessions);
     keep_client(call, digest);
     call_store_session(call, digest, (struct store_call){call->worker->loop, NULL, NULL});
 }
@@ -177,13 +166,14 @@ static void initialize_read_declarations(struct call *call)
 {
     struct str params = call->envelope.params;
     struct str capabilities = json_member(params, "capabilities");
-    copy_text(call->facts.client.name, sizeof call->facts.client.name,
-              json_path(params, "clientInfo", "name"));
+    struct client_session *client = &call->facts.client;
+    copy_text(client->name, sizeof client->name, json_path(params, "clientInfo", "name"));
+    copy_text(client->version, sizeof client->version, json_path(params, "clientInfo", "version"));
     copy_text(call->facts.version, sizeof call->facts.version,
               json_member(params, "protocolVersion")); /* until the server has answered */
-    call->facts.client.declares_tasks = mcp_client_declares_tasks(params);
-    call->facts.client.declares_elicitation = json_member(capabilities, "elicitation").length > 0;
-    call->facts.client.declares_sampling = json_member(capabilities, "sampling").length > 0;
+    client->declares_tasks = mcp_client_declares_tasks(params);
+    client->declares_elicitation = json_member(capabilities, "elicitation").length > 0;
+    client->declares_sampling = json_member(capabilities, "sampling").length > 0;
 }
 
 /* The server may ask exactly when our tools can answer for a client that cannot be
@@ -560,28 +550,10 @@ static call_step own_handler(const struct call *call)
 
 /* ---- a message ---- */
 
-/* The handler of the method, until the session is known. */
-struct given_step {
-    struct call_part part;
-    call_step handler;
-};
-
-static void drop(struct call *call, void *object)
-{
-    (void)call;
-    free(object);
-}
-
-static const struct call_part_kind given_step_kind = CALL_PART_KIND(struct given_step, drop);
-
 static void handle_in_session(struct call *call)
 {
-    struct given_step *step = call_part_get(call, &given_step_kind);
-    const call_step handler = step->handler;
-    call_part_remove(&step->part);
-    free(step);
     if (has_session(call))
-        handler(call);
+        call->in_session(call);
 }
 
 static void handle_with(struct call *call, call_step handler)
@@ -591,9 +563,7 @@ static void handle_with(struct call *call, call_step handler)
         refuse(call, 400, STR("Mcp-Session-Id is missing: begin with initialize"));
         return;
     }
-    struct given_step *step = memory_alloc(sizeof *step);
-    step->handler = handler;
-    call_part_add(call, &step->part, &given_step_kind);
+    call->in_session = handler;
     call_with_facts(call, handle_in_session);
 }
 

@@ -33,7 +33,8 @@ struct legacy_stream {
     struct list node;
     struct call_part part;
     struct call *call;
-    uint64_t claimant; /* its number once it carries questions */
+    char key[CLIENT_KEY_BYTES]; /* of its client; the key of its session, if it has one */
+    uint64_t claimant;          /* its number once it carries questions */
 
     /* ---- of one that a listener feeds ---- */
     struct listener *listener; /* has opened */
@@ -92,6 +93,7 @@ static struct legacy_stream *legacy_stream_begin(struct call *call)
     struct legacy_stream *stream = memory_alloc(sizeof *stream);
     MAGIC_SET(stream, LEGACY_STREAM_MAGIC);
     stream->call = call;
+    client_key_of_call(call, stream->key);
     call_part_add(call, &stream->part, &stream_kind);
     list_append(&call->worker->streams, &stream->node);
     atomic_fetch_add(&call->worker->gateway->listening, 1);
@@ -104,39 +106,10 @@ void client_stream_opened(struct call *call)
     legacy_stream_begin(call);
 }
 
-/* ---- the number of a session's streams that a listener feeds ---- */
-
-static void write_session_key(const struct call *call, struct buffer *key)
-{
-    buffer_append_format(key, "%s/%s", call->source->id, call->session);
-}
-
-/* The connections bound it. */
-static void count_stream(const struct call *call)
-{
-    OWNED_BUFFER(key);
-    write_session_key(call, &key);
-    quota_take(call->worker->gateway->fed_streams, buffer_str(&key), INT64_MAX, INT64_MAX);
-}
-
-static void uncount_stream(const struct call *call)
-{
-    OWNED_BUFFER(key);
-    write_session_key(call, &key);
-    quota_give_back(call->worker->gateway->fed_streams, buffer_str(&key));
-}
-
-static bool has_open_stream(const struct call *call)
-{
-    OWNED_BUFFER(key);
-    write_session_key(call, &key);
-    return quota_has(call->worker->gateway->fed_streams, buffer_str(&key));
-}
-
 /* ---- messages for the streams of one session, at whatever worker ---- */
 
 struct session_broadcast {
-    struct str source, session, message; /* the message may be empty */
+    struct str key, message; /* the message may be empty */
     uint64_t number;
     void (*act)(struct legacy_stream *stream, const struct session_broadcast *broadcast);
 };
@@ -146,15 +119,13 @@ static void deliver_session_broadcast(struct gateway_worker *worker, const void 
     const struct session_broadcast *broadcast = message;
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         struct legacy_stream *stream = LIST_ENTRY(node, struct legacy_stream, node);
-        const struct call *call = stream->call;
-        if (stream->number > 0 && str_equal(broadcast->source, str_from(call->source->id)) &&
-            str_equal(broadcast->session, str_from(call->session)))
+        if (stream->number > 0 && str_equal(broadcast->key, str_from(stream->key)))
             broadcast->act(stream, broadcast);
     }
 }
 
 static const struct broadcast_kind session_kind = {
-    .bytes = sizeof(struct session_broadcast), .texts = 3, .deliver = deliver_session_broadcast};
+    .bytes = sizeof(struct session_broadcast), .texts = 2, .deliver = deliver_session_broadcast};
 
 /* `act` is done with each stream of the session that a listener feeds. */
 static void send_to_session(const struct call *call,
@@ -162,11 +133,10 @@ static void send_to_session(const struct call *call,
                                         const struct session_broadcast *broadcast),
                             uint64_t number)
 {
+    char key[CLIENT_KEY_BYTES];
+    client_key_of_call(call, key);
     broadcast_send(call->worker->gateway, &session_kind,
-                   &(struct session_broadcast){.source = str_from(call->source->id),
-                                               .session = str_from(call->session),
-                                               .number = number,
-                                               .act = act});
+                   &(struct session_broadcast){.key = str_from(key), .number = number, .act = act});
 }
 
 /* ---- listening ---- */
@@ -184,26 +154,7 @@ static void listen_later(struct legacy_stream *stream)
     stream->pause_ms = stream->pause_ms * 2 < PAUSE_MOST_MS ? stream->pause_ms * 2 : PAUSE_MOST_MS;
 }
 
-/* Changes while no listener was open are unknown. */
-static void notify_of_gap(struct legacy_stream *stream, struct str honoured)
-{
-    static const struct {
-        const char *member, *message;
-    } lists[] = {
-        {"toolsListChanged",
-         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}"},
-        {"promptsListChanged",
-         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/prompts/list_changed\"}"},
-        {"resourcesListChanged",
-         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/list_changed\"}"},
-    };
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        if (json_type(json_member(honoured, lists[i].member)) == JSON_TRUE)
-            notify_message(stream, str_from(lists[i].message));
-    }
-}
-
-static void report_cover(const struct call *call, struct str honoured);
+static void report_cover(const struct legacy_stream *stream, struct str honoured);
 
 static void on_stream_listener_opened(void *context, struct str honoured)
 {
@@ -212,16 +163,15 @@ static void on_stream_listener_opened(void *context, struct str honoured)
     listener_stop(stream->listener);
     stream->listener = stream->next;
     stream->next = NULL;
-    report_cover(stream->call, honoured);
+    report_cover(stream, honoured);
     stream->pause_ms = PAUSE_MS;
-    if (stream->is_lost)
-        notify_of_gap(stream, honoured);
+    if (stream->is_lost) /* changes while no listener was open are unknown */
+        listener_notify_of_lists(stream->listener);
     stream->is_lost = false;
 }
 
-static void on_stream_news(void *context, struct str method, struct str message)
+static void on_stream_news(void *context, struct str message)
 {
-    (void)method;
     notify_message(legacy_stream_from(context), message);
 }
 
@@ -311,7 +261,7 @@ static void speak_again(struct legacy_stream *stream, const struct session_broad
 
 static void end_feed(struct legacy_stream *stream)
 {
-    uncount_stream(stream->call);
+    quota_give_back(stream->call->worker->gateway->fed_streams, str_from(stream->key));
     if (!stream->is_silent)
         send_to_session(stream->call, speak_again, 0);
     loop_timer_stop(&stream->retry);
@@ -334,12 +284,13 @@ static void drop_stream(struct call *call, void *object)
 void legacy_stream_open(struct call *call)
 {
     struct legacy_stream *stream;
-    count_stream(call);
     http_stream_start(call->exchange, 200, headers_of_stream, HEADERS_OF_STREAM, -1);
     http_stream_flush(call->exchange);
     deferred_response_begin(call, &(struct deferred_options){.what = "", .has_stream = true});
     token_clock_start(call, NULL);
     stream = legacy_stream_begin(call);
+    /* The connections bound it. */
+    quota_take(call->worker->gateway->fed_streams, str_from(stream->key), INT64_MAX, INT64_MAX);
     stream->pause_ms = PAUSE_MS;
     loop_timer_init(&stream->retry, call->worker->loop, legacy_stream_on_retry, stream);
     speak(stream);
@@ -376,7 +327,7 @@ struct subscription {
     struct listener *listener;
     struct loop_timer timer; /* the end of the wait for the server, or of the handing over */
     char *source, *uri;
-    char session[DIGEST_HEX_BYTES];
+    char session[DIGEST_HEX_BYTES], key[CLIENT_KEY_BYTES];
 };
 #define SUBSCRIPTION_MAGIC 0x47575314
 
@@ -462,22 +413,20 @@ static void deliver_cover(struct gateway_worker *worker, const void *message)
     const struct session_broadcast *broadcast = message;
     LIST_FOR_EACH_SAFE (node, next, &worker->handovers) {
         struct subscription *subscription = LIST_ENTRY(node, struct subscription, handed_over);
-        if (str_equal(broadcast->source, str_from(subscription->source)) &&
-            str_equal(broadcast->session, str_from(subscription->session)) &&
+        if (str_equal(broadcast->key, str_from(subscription->key)) &&
             covers(broadcast->message, subscription->uri))
             loop_timer_start(&subscription->timer, COVERED_MS);
     }
 }
 
-static void report_cover(const struct call *call, struct str honoured)
+static void report_cover(const struct legacy_stream *stream, struct str honoured)
 {
     static const struct broadcast_kind kind = {
-        .bytes = sizeof(struct session_broadcast), .texts = 3, .deliver = deliver_cover};
+        .bytes = sizeof(struct session_broadcast), .texts = 2, .deliver = deliver_cover};
     if (json_count(json_member(honoured, "resourceSubscriptions")) > 0)
-        broadcast_send(call->worker->gateway, &kind,
-                       &(struct session_broadcast){.source = str_from(call->source->id),
-                                                   .session = str_from(call->session),
-                                                   .message = honoured});
+        broadcast_send(
+            stream->call->worker->gateway, &kind,
+            &(struct session_broadcast){.key = str_from(stream->key), .message = honoured});
 }
 
 /* ---- asking the server ---- */
@@ -485,7 +434,7 @@ static void report_cover(const struct call *call, struct str honoured)
 /* Without a stream nobody is to be notified. One that is opened later listens by itself. */
 static void hand_subscription_over(struct subscription *subscription, const struct call *call)
 {
-    bool is_needed = has_open_stream(call);
+    bool is_needed = quota_has(call->worker->gateway->fed_streams, str_from(subscription->key));
     if (is_needed)
         list_append(&call->worker->handovers, &subscription->handed_over);
     loop_timer_start(&subscription->timer, is_needed ? HAND_OVER_MS : 0);
@@ -521,19 +470,18 @@ static void pass_on(struct legacy_stream *stream, const struct session_broadcast
         notify_message(stream, broadcast->message);
 }
 
-static void on_subscription_news(void *context, struct str method, struct str message)
+static void on_subscription_news(void *context, struct str message)
 {
     const struct subscription *subscription = subscription_from(context);
     struct str uri = str_from(subscription->uri);
-    if (!json_string_equals(method, STR("notifications/resources/updated")) ||
+    if (!json_string_equals(json_member(message, "method"),
+                            STR("notifications/resources/updated")) ||
         !json_string_equals(json_path(message, "params", "uri"), uri) ||
         !is_subscribed(subscription))
         return;
     broadcast_send(subscription->gateway, &session_kind,
-                   &(struct session_broadcast){.source = str_from(subscription->source),
-                                               .session = str_from(subscription->session),
-                                               .message = message,
-                                               .act = pass_on});
+                   &(struct session_broadcast){
+                       .key = str_from(subscription->key), .message = message, .act = pass_on});
 }
 
 static void on_subscription_ended(void *context, const struct listener *listener)
@@ -547,19 +495,11 @@ static void on_subscription_ended(void *context, const struct listener *listener
         refuse_subscription(call);
 }
 
-static void on_subscription_dropped(void *context)
-{
-    struct subscription *subscription = subscription_from(context);
-    subscription->listener = NULL;
-    subscription_destroy(subscription);
-}
-
 static void subscribe_session(struct call *call)
 {
     static const struct listener_events events = {.opened = on_subscription_opened,
                                                   .message = on_subscription_news,
-                                                  .ended = on_subscription_ended,
-                                                  .dropped = on_subscription_dropped};
+                                                  .ended = on_subscription_ended};
     struct subscription *subscription = memory_alloc(sizeof *subscription);
     OWNED_BUFFER(filter);
     MAGIC_SET(subscription, SUBSCRIPTION_MAGIC);
@@ -569,6 +509,7 @@ static void subscribe_session(struct call *call)
     subscription->source = memory_copy_text(call->source->id);
     subscription->uri = memory_copy_str(call->envelope.uri.text);
     memcpy(subscription->session, call->session, sizeof subscription->session);
+    client_key_of_call(call, subscription->key);
     loop_timer_init(&subscription->timer, call->worker->loop, on_subscription_timer, subscription);
     loop_timer_start(&subscription->timer, ANSWER_MS);
     call_part_add(call, &subscription->part, &subscription_kind);
@@ -646,11 +587,9 @@ void client_streams_offer(struct gateway_worker *worker, const struct task *task
 
 void client_streams_offer_client(struct gateway_worker *worker, struct str key)
 {
-    char own_key[CLIENT_KEY_BYTES];
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         struct legacy_stream *stream = LIST_ENTRY(node, struct legacy_stream, node);
-        client_key_of_call(stream->call, own_key);
-        if (str_equal(str_from(own_key), key))
+        if (str_equal(str_from(stream->key), key))
             offer_questions(stream, NULL);
     }
 }

@@ -456,9 +456,8 @@ static void on_listener_opened(void *context, struct str honoured)
         end_gracefully(call);
 }
 
-static void on_listener_message(void *context, struct str method, struct str message)
+static void on_listener_message(void *context, struct str message)
 {
-    (void)method;
     send_marked(listening_from(context)->call, message);
 }
 

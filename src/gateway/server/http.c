@@ -941,15 +941,9 @@ static void on_errand_reply(void *context, const struct exchange_reply *reply)
     errand->answered(errand->call, reply, errand->next);
 }
 
-static void on_errand_dropped(void *context)
-{
-    call_part_remove(&((struct errand *)context)->part);
-}
-
 void server_ask(struct call *call, const struct exchange_question *question)
 {
-    static const struct exchange_events events = {.reply = on_errand_reply,
-                                                  .dropped = on_errand_dropped};
+    static const struct exchange_events events = {.reply = on_errand_reply};
     const struct sending sending = {
         .source = call->source,
         .snapshot = call->snapshot,

@@ -87,15 +87,13 @@ void listener_stop(struct listener *listener)
 }
 
 /* Its owner need not stop it any more. */
-static void listener_conclude(struct listener *listener, bool is_dropped)
+static void listener_conclude(struct listener *listener)
 {
     bool was_stopped = listener->is_stopped;
     ASSERT(!listener->exchange);
     listener->is_stopped = true;
-    if (!was_stopped && !is_dropped)
+    if (!was_stopped)
         listener->events->ended(listener->context, listener);
-    else if (!was_stopped && listener->events->dropped)
-        listener->events->dropped(listener->context);
     listener_destroy(listener);
 }
 
@@ -131,6 +129,19 @@ static const struct list_news *list_news_of(struct str method)
     return NULL;
 }
 
+void listener_notify_of_lists(const struct listener *listener)
+{
+    struct str honoured = buffer_str(&listener->honoured);
+    for (size_t i = 0; i < LIST_NEWS_COUNT; i++) {
+        OWNED_BUFFER(message);
+        if (json_type(json_member(honoured, all_list_news[i].wanted)) != JSON_TRUE)
+            continue;
+        buffer_append_format(&message, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\"}",
+                             all_list_news[i].method);
+        listener->events->message(listener->context, buffer_str(&message));
+    }
+}
+
 /* `uri` is a JSON text. */
 static bool listener_may_see(const struct listener *listener, struct str uri)
 {
@@ -163,7 +174,7 @@ static void pass_news(struct listener *listener, struct str message)
     if (json_string_equals(method, STR(MCP_TOOLS_CHANGED)))
         tools_fetch_changed(listener->worker->gateway, str_from(listener->source->id));
     mcp_write_bare_notification(&plain, message);
-    listener->events->message(listener->context, method, buffer_str(&plain));
+    listener->events->message(listener->context, buffer_str(&plain));
 }
 
 static void on_listen_message(void *context, struct str message)
@@ -186,14 +197,12 @@ static void on_listen_reply(void *context, const struct exchange_reply *reply)
     struct listener *listener = listener_from(context);
     (void)reply;
     listener->exchange = NULL;
-    listener_conclude(listener, false);
+    listener_conclude(listener);
 }
 
 static void on_listen_dropped(void *context)
 {
-    struct listener *listener = listener_from(context);
-    listener->exchange = NULL;
-    listener_conclude(listener, true);
+    on_listen_reply(context, NULL);
 }
 
 static void listen_at_modern(struct listener *listener, const struct call *call, struct str filter)
@@ -251,7 +260,7 @@ static void on_session_message(void *context, struct str message)
         json_member(message, "id").length > 0 || !is_wanted(listener, method, message))
         return;
     listener->is_inside = true;
-    listener->events->message(listener->context, method, message);
+    listener->events->message(listener->context, message);
     listener->is_inside = false;
 }
 
@@ -259,7 +268,7 @@ static void on_session_stream_end(void *context)
 {
     struct listener *listener = listener_from(context);
     if (listener->honoured.length > 0)
-        listener_conclude(listener, false);
+        listener_conclude(listener);
 }
 
 static void write_served(const struct listener *listener, struct buffer *out)

@@ -13,13 +13,11 @@ struct listener;
 struct listener_events {
     /* The server serves these members of the filter (JSON object). Comes first, once. */
     void (*opened)(void *context, struct str honoured);
-    /* A notification that the client may see: its method (JSON text), and the whole message,
-     * without the id of a subscription. */
-    void (*message)(void *context, struct str method, struct str message);
-    /* The server has ended it, or has refused it. The listener is freed when this returns. */
+    /* A notification that the client may see, without the id of a subscription. */
+    void (*message)(void *context, struct str message);
+    /* The server has ended it, or has refused it, or the process ends. The listener is freed when
+     * this returns. */
     void (*ended)(void *context, const struct listener *listener);
-    /* In place of it where the process ends. May be NULL. */
-    void (*dropped)(void *context);
 };
 
 /* Begins to listen for the call's client; `filter` is the JSON object of params.notifications.
@@ -29,5 +27,7 @@ void server_listen(struct call *call, struct str filter, const struct listener_e
                    void *context, struct listener **listener);
 /* No event comes any more. Allowed inside one; NULL is allowed. */
 void listener_stop(struct listener *listener);
+/* Says, by messages, that each list has changed whose changes the server serves. */
+void listener_notify_of_lists(const struct listener *listener);
 /* Whether the server has said what it serves, and that is nothing. */
 bool listener_is_empty(const struct listener *listener);
