@@ -1,5 +1,6 @@
 /* JSON text read and edited in place: members, elements, strings, and one member changed. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "bytes.h"
@@ -349,6 +350,14 @@ char *json_string_text(struct str value, size_t *length)
     return json_decode_string(value, &text) ? buffer_take(&text, length) : NULL;
 }
 
+void json_copy_text(char *to, size_t size, struct str value)
+{
+    OWNED_BUFFER(text);
+    if (!json_decode_string(value, &text))
+        buffer_clear(&text);
+    snprintf(to, size, "%.*s", STR_ARGS(buffer_str(&text)));
+}
+
 /* Without escapes, and with nothing around it, as nearly all strings of the protocol are. */
 static bool is_plainly(struct str value, struct str text)
 {
@@ -448,6 +457,14 @@ void json_write_with_member(struct buffer *out, struct str object, const char *k
 {
     const struct json_change change = {key, json_member(object, key), value};
     json_write_changed(out, object, &change, 1);
+}
+
+void json_write_with_inner(struct buffer *out, struct str object, const char *outer,
+                           const char *key, struct str value)
+{
+    OWNED_BUFFER(inner);
+    json_write_with_member(&inner, json_member(object, outer), key, value);
+    json_write_with_member(out, object, outer, buffer_str(&inner));
 }
 
 void json_write_without_member(struct buffer *out, struct str object, const char *key)

@@ -84,26 +84,18 @@ bool mcp_discover_offers_tasks(struct str result)
 
 static void cacheable_write_capabilities(struct buffer *out, struct str present, bool offers_tasks)
 {
-    struct buffer extensions = {0}, without = {0}, tools = {0}, told = {0};
+    OWNED_BUFFER(without);
+    OWNED_BUFFER(told);
     json_write_without_member(&without, present, "tasks");
     struct str capabilities = json_type(present) == JSON_OBJECT ? buffer_str(&without) : STR("{}");
-    struct str of_tools = json_member(capabilities, "tools");
-    if (json_type(of_tools) == JSON_OBJECT) {
-        json_write_with_member(&tools, of_tools, "listChanged", STR("true"));
-        json_write_with_member(&told, capabilities, "tools", buffer_str(&tools));
+    if (json_type(json_member(capabilities, "tools")) == JSON_OBJECT) {
+        json_write_with_inner(&told, capabilities, "tools", "listChanged", STR("true"));
         capabilities = buffer_str(&told);
     }
-    if (offers_tasks) {
-        json_write_with_member(&extensions, json_member(capabilities, "extensions"),
-                               MODERN_TASKS_EXTENSION, STR("{}"));
-        json_write_with_member(out, capabilities, "extensions", buffer_str(&extensions));
-    } else {
+    if (offers_tasks)
+        json_write_with_inner(out, capabilities, "extensions", MODERN_TASKS_EXTENSION, STR("{}"));
+    else
         buffer_append(out, capabilities);
-    }
-    buffer_finish(&told);
-    buffer_finish(&tools);
-    buffer_finish(&without);
-    buffer_finish(&extensions);
 }
 
 void mcp_discover_write(struct buffer *out, struct str result, bool offers_tasks, int64_t most_ms)

@@ -32,16 +32,6 @@ void mcp_capabilities_detect(struct str result, struct mcp_capabilities *capabil
     };
 }
 
-/* Replaces the object in `text` by itself with `key` set. */
-static void set_member(struct buffer *text, const char *key, struct str value)
-{
-    struct buffer next;
-    buffer_init(&next);
-    json_write_with_member(&next, buffer_str(text), key, value);
-    buffer_finish(text);
-    *text = next;
-}
-
 /* Writes the object that is to stand in place of `present`. */
 typedef void (*object_writer)(struct buffer *out, struct str present);
 
@@ -50,7 +40,7 @@ static void rewrite_member(struct buffer *text, const char *key, object_writer w
 {
     OWNED_BUFFER(value);
     write(&value, object_or_empty(json_member(buffer_str(text), key)));
-    set_member(text, key, buffer_str(&value));
+    json_set_member(text, key, buffer_str(&value));
 }
 
 static void capabilities_write_tools(struct buffer *out, struct str present)
@@ -62,15 +52,15 @@ static void capabilities_write_tools(struct buffer *out, struct str present)
 static void capabilities_write_requests(struct buffer *out, struct str present)
 {
     buffer_append(out, present);
-    set_member(out, "tools/call", STR("true"));
+    json_set_member(out, "tools/call", STR("true"));
     rewrite_member(out, "tools", capabilities_write_tools);
 }
 
 static void capabilities_write_tasks(struct buffer *out, struct str present)
 {
     buffer_append(out, present);
-    set_member(out, "list", object_or_empty(json_member(present, "list")));
-    set_member(out, "cancel", object_or_empty(json_member(present, "cancel")));
+    json_set_member(out, "list", object_or_empty(json_member(present, "list")));
+    json_set_member(out, "cancel", object_or_empty(json_member(present, "cancel")));
     rewrite_member(out, "requests", capabilities_write_requests);
 }
 

@@ -30,10 +30,8 @@ static void dialect_append_related_meta(struct buffer *out, struct str task_id)
 static void dialect_write_related(struct buffer *out, struct str object, struct str task_id)
 {
     OWNED_BUFFER(value);
-    OWNED_BUFFER(meta);
     dialect_append_related(&value, task_id);
-    json_write_with_member(&meta, json_member(object, "_meta"), RELATED_TASK, buffer_str(&value));
-    json_write_with_member(out, object, "_meta", buffer_str(&meta));
+    json_write_with_inner(out, object, "_meta", RELATED_TASK, buffer_str(&value));
 }
 
 const char *dialect_status(enum task_state state, enum dialect_pending pending)

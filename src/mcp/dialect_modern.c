@@ -260,15 +260,12 @@ static void write_modern_answer(struct buffer *out, struct str id, const struct 
  * made of a server's keeps what that server says. */
 static void write_modern_own_result(struct buffer *out, struct str id, struct str result)
 {
-    struct str meta = json_member(result, "_meta");
-    OWNED_BUFFER(marked);
     OWNED_BUFFER(whole);
-    json_write_with_member(&marked, meta, SERVER_INFO,
-                           STR("{\"name\":\"taskgate\",\"version\":\"" TASKGATE_VERSION "\"}"));
-    if (json_member(meta, SERVER_INFO).length > 0)
+    if (json_path(result, "_meta", SERVER_INFO).length > 0)
         buffer_append(&whole, result);
     else
-        json_write_with_member(&whole, result, "_meta", buffer_str(&marked));
+        json_write_with_inner(&whole, result, "_meta", SERVER_INFO,
+                              STR("{\"name\":\"taskgate\",\"version\":\"" TASKGATE_VERSION "\"}"));
     write_modern_result(out, id, buffer_str(&whole));
 }
 

@@ -67,10 +67,7 @@ void modern_text_write_params(struct buffer *out, struct str params,
 
 void modern_text_write_with_tasks(struct buffer *out, struct str capabilities)
 {
-    OWNED_BUFFER(extensions);
-    json_write_with_member(&extensions, json_member(capabilities, "extensions"),
-                           MODERN_TASKS_EXTENSION, STR("{}"));
-    json_write_with_member(out, capabilities, "extensions", buffer_str(&extensions));
+    json_write_with_inner(out, capabilities, "extensions", MODERN_TASKS_EXTENSION, STR("{}"));
 }
 
 /* ---- questions ---- */

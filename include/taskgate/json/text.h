@@ -79,6 +79,11 @@ bool json_string_equals(struct str value, struct str text);
  * stands, else added at the end. An empty or non-object `object` counts as {}. */
 void json_write_with_member(struct buffer *out, struct str object, const char *key,
                             struct str value);
+/* The same of the member `key` of its member `outer`. */
+void json_write_with_inner(struct buffer *out, struct str object, const char *outer,
+                           const char *key, struct str value);
+/* Copies the text of a JSON string, which is cut to `size`; of anything else: "". */
+void json_copy_text(char *to, size_t size, struct str value);
 /* Several at once, without a walk: `old` is the value that json_member() or json_members() has
  * found in this very text, empty for a member that is added. */
 struct json_change {

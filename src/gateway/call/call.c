@@ -783,26 +783,22 @@ static void call_read_version(const struct call *call, char *version, size_t siz
     version[header.length] = '\0';
 }
 
-static void copy_json_text(char *to, size_t size, struct str json)
-{
-    char *text = json_string_text(json, NULL);
-    copy_name(to, size, text);
-    free(text);
-}
-
-/* A modern request tells its client and the client's capabilities each time. The name is for
- * people: no right depends on it. */
-static void read_declarations(struct call *call)
+/* The name is for people: no right depends on it. */
+void call_read_client(struct call *call, struct str capabilities, struct str info)
 {
     struct client_session *client = &call->facts.client;
+    client->declares_elicitation = json_member(capabilities, "elicitation").length > 0;
+    client->declares_sampling = json_member(capabilities, "sampling").length > 0;
+    json_copy_text(client->name, sizeof client->name, json_member(info, "name"));
+    json_copy_text(client->version, sizeof client->version, json_member(info, "version"));
+}
+
+/* A modern request says each time who its client is, and what that can do. */
+static void read_declarations(struct call *call)
+{
     struct str declared = call->envelope.reserved.client_capabilities;
-    client->declares_tasks = mcp_declares_task_extension(declared);
-    client->declares_elicitation = json_member(declared, "elicitation").length > 0;
-    client->declares_sampling = json_member(declared, "sampling").length > 0;
-    copy_json_text(client->name, sizeof client->name,
-                   json_member(call->envelope.reserved.client_info, "name"));
-    copy_json_text(client->version, sizeof client->version,
-                   json_member(call->envelope.reserved.client_info, "version"));
+    call_read_client(call, declared, call->envelope.reserved.client_info);
+    call->facts.client.declares_tasks = mcp_declares_task_extension(declared);
 }
 
 static void use_source_values(struct call *call)

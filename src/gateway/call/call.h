@@ -166,6 +166,9 @@ void call_find_tool(struct call *call, struct str name, struct catalog_tool *too
 /* Loads what is known of the request's session (memory, else store), then goes on; not at
  * all if the client has gone meanwhile. */
 void call_with_facts(struct call *call, call_step next);
+/* Takes over what the client says of itself in JSON texts: what it can be asked, and its name and
+ * version. */
+void call_read_client(struct call *call, struct str capabilities, struct str info);
 /* Takes over what the store has answered about the request's session. */
 void call_take_facts(struct call *call, const struct store_reply *reply);
 /* Stores call->facts under the session (a digest), with what a bridged client has said in it. */

@@ -72,13 +72,6 @@ static void legacy_initialize_on_head(struct call *call, int status, const struc
         call_digest_session(call, id, handshake->session);
 }
 
-static void copy_text(char *to, size_t size, struct str json_string)
-{
-    char *text = json_string_text(json_string, NULL);
-    snprintf(to, size, "%s", text ? text : "");
-    free(text);
-}
-
 /* Opens the inbox of a client that is shown the tools. */
 static void keep_client(struct call *call, const char *session)
 {
@@ -97,7 +90,7 @@ static void keep_session(struct call *call, struct str result, const char *diges
     facts->server.has_tasks = upstream->tasks;
     facts->server.has_task_status = upstream->task_status;
     facts->server.lacks_resources = !upstream->resources;
-    copy_text(facts->version, sizeof facts->version, json_member(result, "protocolVersion"));
+    json_copy_text(facts->version, sizeof facts->version, json_member(result, "protocolVersion"));
     sessions_put(gateway->sessions, str_from(call->source->id), str_from(digest), facts,
                  call->snapshot->config->limits.sessions);
     keep_client(call, digest);
@@ -165,15 +158,10 @@ static void legacy_session_rewrite(struct call *call, const struct relay_reply *
 static void initialize_read_declarations(struct call *call)
 {
     struct str params = call->envelope.params;
-    struct str capabilities = json_member(params, "capabilities");
-    struct client_session *client = &call->facts.client;
-    copy_text(client->name, sizeof client->name, json_path(params, "clientInfo", "name"));
-    copy_text(client->version, sizeof client->version, json_path(params, "clientInfo", "version"));
-    copy_text(call->facts.version, sizeof call->facts.version,
-              json_member(params, "protocolVersion")); /* until the server has answered */
-    client->declares_tasks = mcp_client_declares_tasks(params);
-    client->declares_elicitation = json_member(capabilities, "elicitation").length > 0;
-    client->declares_sampling = json_member(capabilities, "sampling").length > 0;
+    call_read_client(call, json_member(params, "capabilities"), json_member(params, "clientInfo"));
+    call->facts.client.declares_tasks = mcp_client_declares_tasks(params);
+    json_copy_text(call->facts.version, sizeof call->facts.version,
+                   json_member(params, "protocolVersion")); /* until the server has answered */
 }
 
 /* The server may ask exactly when our tools can answer for a client that cannot be
@@ -194,16 +182,14 @@ static void decide_injection(struct call *call)
 /* The client's own bytes but for what is added to its capabilities. */
 static void legacy_session_write_message(const struct call *call, struct buffer *message)
 {
-    struct str params = call->envelope.params;
     OWNED_BUFFER(capabilities);
-    OWNED_BUFFER(changed);
-    buffer_append(&capabilities, json_member(params, "capabilities"));
+    buffer_append(&capabilities, json_member(call->envelope.params, "capabilities"));
     if (call->facts.server.injected_elicitation)
         json_set_member(&capabilities, "elicitation", STR("{\"form\":{},\"url\":{}}"));
     if (call->facts.server.injected_sampling)
         json_set_member(&capabilities, "sampling", STR("{}"));
-    json_write_with_member(&changed, params, "capabilities", buffer_str(&capabilities));
-    json_write_with_member(message, call->envelope.body, "params", buffer_str(&changed));
+    json_write_with_inner(message, call->envelope.body, "params", "capabilities",
+                          buffer_str(&capabilities));
 }
 
 /* Whether `message` is to be sent in place of the client's. */

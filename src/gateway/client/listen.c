@@ -320,14 +320,12 @@ static void write_acknowledgement(const struct listening *listening, struct str 
     OWNED_BUFFER(honoured);
     OWNED_BUFFER(marked);
     OWNED_BUFFER(whole);
-    OWNED_BUFFER(meta);
     write_task_ids(listening, &own);
     mcp_subscription_write_honoured(&honoured, json_member(params, "notifications"),
                                     listening->wants_tools, buffer_str(&own));
-    json_write_with_member(&meta, json_member(params, "_meta"),
-                           "io.modelcontextprotocol/subscriptionId", id);
     json_write_with_member(&marked, params, "notifications", buffer_str(&honoured));
-    json_write_with_member(&whole, buffer_str(&marked), "_meta", buffer_str(&meta));
+    json_write_with_inner(&whole, buffer_str(&marked), "_meta",
+                          "io.modelcontextprotocol/subscriptionId", id);
     if (theirs.length == 0)
         theirs = STR("{\"jsonrpc\":\"2.0\",\"method\":\"" MCP_ACKNOWLEDGED "\"}");
     json_write_with_member(out, theirs, "params", buffer_str(&whole));
@@ -432,11 +430,9 @@ static bool outlives(struct call *call, int status, struct str reply)
 static void send_marked(struct call *call, struct str message)
 {
     OWNED_BUFFER(params);
-    OWNED_BUFFER(meta);
     OWNED_BUFFER(marked);
-    json_write_with_member(&meta, json_path(message, "params", "_meta"),
-                           "io.modelcontextprotocol/subscriptionId", call->envelope.id);
-    json_write_with_member(&params, json_member(message, "params"), "_meta", buffer_str(&meta));
+    json_write_with_inner(&params, json_member(message, "params"), "_meta",
+                          "io.modelcontextprotocol/subscriptionId", call->envelope.id);
     json_write_with_member(&marked, message, "params", buffer_str(&params));
     relay_pass(call, buffer_str(&marked));
 }

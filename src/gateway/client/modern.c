@@ -74,10 +74,7 @@ static struct leg *leg_begin(struct call *call, const struct looks *looks, int64
 /* The server was given the token of the first leg; this one's client goes by its own. */
 static void write_progress(const struct call *call, struct str message, struct buffer *out)
 {
-    OWNED_BUFFER(params);
-    json_write_with_member(&params, json_member(message, "params"), "progressToken",
-                           call->envelope.progress_token);
-    json_write_with_member(out, message, "params", buffer_str(&params));
+    json_write_with_inner(out, message, "params", "progressToken", call->envelope.progress_token);
 }
 
 static bool wants_log(const struct call *call, struct str message)

@@ -157,15 +157,12 @@ static void answer_late_error(struct call *call, const struct task *task, struct
 {
     struct str error = json_member(message, "error"), data = json_member(error, "data");
     OWNED_BUFFER(id);
-    OWNED_BUFFER(named);
     OWNED_BUFFER(whole);
     buffer_append_format(&id, "\"%s\"", task->id);
-    if (data.length == 0 || json_type(data) == JSON_OBJECT) {
-        json_write_with_member(&named, data, "taskId", buffer_str(&id));
-        json_write_with_member(&whole, error, "data", buffer_str(&named));
-    } else {
+    if (data.length == 0 || json_type(data) == JSON_OBJECT)
+        json_write_with_inner(&whole, error, "data", "taskId", buffer_str(&id));
+    else
         buffer_append(&whole, error);
-    }
     call_answer_error_of_server(call, buffer_str(&whole));
 }
 

@@ -172,6 +172,39 @@ START_TEST(one_member_is_set_and_the_rest_stays)
 }
 END_TEST
 
+START_TEST(a_member_of_a_member_is_set_and_a_member_in_place)
+{
+    struct buffer out, object;
+    buffer_init(&out);
+    buffer_init(&object);
+    json_write_with_inner(&out, STR("{\"a\":1,\"o\":{\"x\":2}}"), "o", "k", STR("3"));
+    expect_str(buffer_str(&out), "{\"a\":1,\"o\":{\"x\":2,\"k\":3}}");
+    buffer_clear(&out);
+    json_write_with_inner(&out, STR("{\"o\":[]}"), "o", "k", STR("3"));
+    expect_str(buffer_str(&out), "{\"o\":{\"k\":3}}");
+    json_set_member(&object, "a", STR("1"));
+    json_set_member(&object, "b", STR("[]"));
+    json_set_member(&object, "a", STR("2"));
+    expect_str(buffer_str(&object), "{\"a\":2,\"b\":[]}");
+    buffer_finish(&object);
+    buffer_finish(&out);
+}
+END_TEST
+
+START_TEST(a_string_is_copied_into_its_room)
+{
+    char room[4] = "old";
+    json_copy_text(room, sizeof room, STR("\"a\\u0062cde\""));
+    ck_assert_str_eq(room, "abc");
+    json_copy_text(room, sizeof room, STR("\"a\\u0000b\""));
+    ck_assert_str_eq(room, "a");
+    json_copy_text(room, sizeof room, STR("7"));
+    ck_assert_str_eq(room, "");
+    json_copy_text(room, sizeof room, STR(""));
+    ck_assert_str_eq(room, "");
+}
+END_TEST
+
 static const struct {
     const char *object, *first, *second, *third;
 } members[] = {
@@ -470,6 +503,8 @@ Suite *text_suite(void)
     tcase_add_test(tests, strings_equal_what_they_stand_for);
     tcase_add_loop_test(tests, one_member_is_set_and_the_rest_stays, 0,
                         sizeof changes / sizeof changes[0]);
+    tcase_add_test(tests, a_member_of_a_member_is_set_and_a_member_in_place);
+    tcase_add_test(tests, a_string_is_copied_into_its_room);
     tcase_add_loop_test(tests, one_member_is_removed_and_the_rest_stays, 0,
                         sizeof removals / sizeof removals[0]);
     tcase_add_loop_test(tests, several_members_are_found_in_one_walk, 0,
