@@ -343,17 +343,25 @@ static void answer_questions(struct execution *execution, struct str answers, bo
 
 /* ---- leaving a state ---- */
 
-/* Ends what is under way. Only the worker that runs a task may end the questions of that task. */
+/* Ends what is under way, and what is asked. Only the worker that runs a task may end the questions
+ * of that task. */
+static void leave_server(struct execution *execution)
+{
+    struct invocation *base = &execution->base;
+    if (conversation_has_begun(base)) {
+        question_end_task(base->worker, base->task);
+        rounds_forget(questions_of(execution), str_from(base->id));
+    }
+    loop_timer_stop(&execution->patience);
+    base->up.protocol->release(&base->up);
+}
+
 static bool leave(struct execution *execution, enum conversation_state to)
 {
     struct invocation *base = &execution->base;
     struct gateway *gateway = base->worker->gateway;
-    bool was_under_way = conversation_is_under_way(base), had_begun = conversation_has_begun(base);
-    if (had_begun) {
-        question_end_task(base->worker, base->task);
-        rounds_forget(gateway->questions, str_from(base->id));
-    }
-    base->up.protocol->release(&base->up);
+    bool was_under_way = conversation_is_under_way(base);
+    leave_server(execution);
     loop_timer_stop(&base->timer);
     if (!conversation_move(base, to))
         return false;
@@ -361,7 +369,6 @@ static bool leave(struct execution *execution, enum conversation_state to)
         atomic_fetch_sub(&gateway->in_flight, 1);
     if (base->server_task)
         task_aliases_remove(gateway->task_aliases, base->audience.key, base->server_task);
-    loop_timer_stop(&execution->patience);
     if (execution_needs_session(execution) && execution->own_session)
         headers_finish(&base->headers);
     else if (execution_needs_session(execution))
@@ -390,12 +397,7 @@ static void wait_for_call(struct execution *execution)
 static void store_as(struct execution *execution, enum conversation_state state)
 {
     struct invocation *base = &execution->base;
-    if (conversation_has_begun(base)) {
-        question_end_task(base->worker, base->task);
-        rounds_forget(base->worker->gateway->questions, str_from(base->id));
-        loop_timer_stop(&execution->patience);
-    }
-    base->up.protocol->release(&base->up);
+    leave_server(execution);
     if (!conversation_move(base, state)) {
         execution_end(execution);
         return;
@@ -797,9 +799,7 @@ static void begin_call(struct execution *execution, struct task *task);
 static void on_retry(void *context)
 {
     struct execution *execution = execution_from(context);
-    struct task *task = task_ref(execution->base.task);
-    begin_call(execution, task);
-    task_unref(task);
+    begin_call(execution, execution->base.task);
 }
 
 static void start_timer(struct execution *execution, int64_t in_ms)
@@ -816,15 +816,18 @@ static void try_later(struct execution *execution, int64_t in_ms)
 /* ---- the token of the server ---- */
 
 /* The owner and operators read why the approved task does not run. */
+static void set_message(struct gateway_worker *worker, const struct task *task, const char *message)
+{
+    if (strcmp(task->status_message, message) != 0)
+        store_task_set_message(worker->gateway->store, str_from(task->id), str_from(message),
+                               (struct store_call){worker->loop, NULL, NULL});
+}
+
 static void say_not_exchanged(struct execution *execution)
 {
-    struct task *task = execution->base.task;
     log_warn("An approved call waits: the client's token cannot be exchanged",
              LOG_TEXT("task", execution->base.id));
-    if (strcmp(task->status_message, NOT_EXCHANGED) != 0)
-        store_task_set_message(execution->base.worker->gateway->store, str_from(task->id),
-                               STR(NOT_EXCHANGED),
-                               (struct store_call){execution->base.worker->loop, NULL, NULL});
+    set_message(execution->base.worker, execution->base.task, NOT_EXCHANGED);
 }
 
 static void on_exchanged(void *context, enum exchanger_result result, struct str token)
@@ -868,15 +871,19 @@ static struct drift_check drift_of(const struct execution *execution)
                                 .task = base->task};
 }
 
+static void take_snapshot(struct invocation *base)
+{
+    snapshot_unref(base->snapshot);
+    base->snapshot = snapshot_current();
+    base->source = config_source_find(base->snapshot->config, str_from(base->task->source));
+}
+
 /* The rules in force may have changed while `executing` was on its way to the disk, and so may the
  * tool. A list that is out of date by now says nothing of it: a current one was compared right
  * before, and the call cannot wait for the next any more. */
 static bool is_still_allowed(struct execution *execution, enum jsonrpc_error *error)
 {
-    struct invocation *base = &execution->base;
-    snapshot_unref(base->snapshot);
-    base->snapshot = snapshot_current();
-    base->source = config_source_find(base->snapshot->config, str_from(base->task->source));
+    take_snapshot(&execution->base);
     struct drift_check drift = drift_of(execution);
     drift.was_compared = true;
     return drift_check_passes(&drift, error);
@@ -974,10 +981,7 @@ static void set_own_headers(struct execution *execution)
 static bool take_rules(struct execution *execution)
 {
     bool repeats_body = *execution->base.task->mirrored_headers;
-    snapshot_unref(execution->base.snapshot);
-    execution->base.snapshot = snapshot_current();
-    execution->base.source = config_source_find(execution->base.snapshot->config,
-                                                str_from(execution->base.task->source));
+    take_snapshot(&execution->base);
     if (execution->base.source && !execution->own_session)
         headers_set_static(&execution->base.headers, execution->base.source);
     ASSERT(execution->base.up.state == LINK_NEW);
@@ -1146,11 +1150,10 @@ static struct execution *hold_credentials(const struct call *call, const struct 
 
 void execution_keep_headers(const struct call *call, const struct task *task)
 {
-    struct question_audience audience;
-    question_audience(call, &audience);
+    char key[CLIENT_KEY_BYTES];
+    client_key_of_call(call, key);
     request_headers_keep(call->worker->gateway->request_headers,
-                         str_slice(task->id, strlen(task->id)), str_from(audience.key),
-                         call->exchange);
+                         str_slice(task->id, strlen(task->id)), str_from(key), call->exchange);
 }
 
 void execution_hold(const struct call *call, const struct task *task)
@@ -1203,15 +1206,12 @@ void executions_drop(struct gateway_worker *worker)
 
 /* ---- offered ---- */
 
-/* The owner and operators read why the approved task does not run. */
 static void say_headers_differ(const struct call *call, const struct task *task)
 {
     log_warn("A call lends no credentials: its headers differ from those of the approved one",
              LOG_TEXT("task", task->id));
-    if (task->state == TASK_APPROVED && strcmp(task->status_message, EXECUTION_OTHER_HEADERS) != 0)
-        store_task_set_message(call->worker->gateway->store, str_from(task->id),
-                               STR(EXECUTION_OTHER_HEADERS),
-                               (struct store_call){call->worker->loop, NULL, NULL});
+    if (task->state == TASK_APPROVED)
+        set_message(call->worker, task, EXECUTION_OTHER_HEADERS);
 }
 
 bool execution_offer(const struct call *call, struct task *task, bool wants_result)

@@ -162,6 +162,20 @@ static bool is_get_stream(const struct call *call)
 
 /* ---- taking ---- */
 
+/* Of a message on a stream of the call. */
+static struct question_origin
+origin_on_stream(struct call *call, struct question_audience *audience, struct headers *headers)
+{
+    question_audience(call, audience);
+    headers_from_call(headers, call);
+    return (struct question_origin){.worker = call->worker,
+                                    .snapshot = call->snapshot,
+                                    .source = call->source,
+                                    .headers = headers,
+                                    .session = call->session,
+                                    .audience = audience};
+}
+
 /* Takes a message about a server's own task that an execution follows. The client knows only the
  * gateway's task. */
 static bool take_of_task(struct call *call, struct str method, struct str message)
@@ -181,20 +195,11 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
         return false;
     struct question_audience audience;
     OWNED_HEADERS(headers, false);
-    question_audience(call, &audience);
-    headers_from_call(&headers, call);
+    struct question_origin origin = origin_on_stream(call, &audience, &headers);
     inbox_key_of_task(task, key);
-    const struct question_origin origin = {
-        .worker = call->worker,
-        .snapshot = call->snapshot,
-        .source = call->source,
-        .task = task,
-        .key = key,
-        .headers = &headers,
-        .session = call->session,
-        .audience = &audience,
-        .budget = &call->server_budget,
-    };
+    origin.task = task;
+    origin.key = key;
+    origin.budget = &call->server_budget;
     /* The gateway tells each change of its own task itself. */
     if (!str_equal(method, STR(MCP_TASK_STATUS)))
         notices_take(&origin, message);
@@ -208,18 +213,9 @@ static bool take_of_stream(struct call *call, struct str message, bool is_cancel
     bool is_taken = true;
     struct question_audience audience;
     OWNED_HEADERS(headers, false);
-    question_audience(call, &audience);
-    headers_from_call(&headers, call);
-    const struct question_origin origin = {
-        .worker = call->worker,
-        .snapshot = call->snapshot,
-        .source = call->source,
-        .headers = &headers,
-        .session = call->session,
-        .audience = &audience,
-        .call = question_number(call),
-        .is_on_stream = is_get_stream(call),
-    };
+    struct question_origin origin = origin_on_stream(call, &audience, &headers);
+    origin.call = question_number(call);
+    origin.is_on_stream = is_get_stream(call);
     if (is_cancel)
         is_taken = question_take_cancel(&origin, message);
     else if (question_take(&origin, message))

@@ -80,20 +80,21 @@ void outcome_of_failure(struct outcome *outcome, struct str tool, enum jsonrpc_e
 void outcome_of_no_answer(struct outcome *outcome, struct str tool,
                           const struct exchange_reply *reply)
 {
+    static const struct {
+        enum jsonrpc_error error;
+        const char *details;
+    } failures[] = {
+        [UPSTREAM_DONE] = {JSONRPC_UPSTREAM_ERROR, "the reply is no JSON-RPC response"},
+        [UPSTREAM_CONNECT_FAILED] = {JSONRPC_UPSTREAM_FAILED, "nothing was sent"},
+        [UPSTREAM_SILENT] = {JSONRPC_UPSTREAM_TIMEOUT, "the outcome of the call is unknown"},
+        [UPSTREAM_GONE] = {JSONRPC_UPSTREAM_FAILED, "the outcome of the call is unknown"},
+    };
     if (reply->too_large)
         outcome_of_failure(outcome, tool, JSONRPC_UPSTREAM_ERROR,
                            "the result is larger than allowed");
-    else if (reply->result == UPSTREAM_CONNECT_FAILED)
-        outcome_of_failure(outcome, tool, JSONRPC_UPSTREAM_FAILED, "nothing was sent");
-    else if (reply->result == UPSTREAM_SILENT)
-        outcome_of_failure(outcome, tool, JSONRPC_UPSTREAM_TIMEOUT,
-                           "the outcome of the call is unknown");
-    else if (reply->result == UPSTREAM_GONE)
-        outcome_of_failure(outcome, tool, JSONRPC_UPSTREAM_FAILED,
-                           "the outcome of the call is unknown");
     else
-        outcome_of_failure(outcome, tool, JSONRPC_UPSTREAM_ERROR,
-                           "the reply is no JSON-RPC response");
+        outcome_of_failure(outcome, tool, failures[reply->result].error,
+                           failures[reply->result].details);
 }
 
 void outcome_mark_edited(struct outcome *outcome)

@@ -502,24 +502,20 @@ static bool legacy_follow(struct legacy_link *own, struct str task)
 static void legacy_answer(struct server_link *link, struct str asked_id,
                           const struct answer *answer)
 {
+    static const char *const errors[] = {
+        [ANSWER_NONE] = "{\"code\":-32603,\"message\":\"The client has not answered\"}",
+        [ANSWER_UNABLE] = "{\"code\":-32601,\"message\":\"Method not found\"}",
+        [ANSWER_TOO_MANY] = "{\"code\":-32603,\"message\":\"Too many questions in one call\"}",
+    };
     struct opened_session *session = legacy_link_from(link->own)->session;
     bool is_elicitation =
         answer->question == MCP_QUESTION_FORM || answer->question == MCP_QUESTION_URL;
     if (answer->kind == ANSWER_RESULT)
         opened_session_respond(session, asked_id, "result", answer->result);
-    else if (answer->kind == ANSWER_UNABLE)
-        opened_session_respond(session, asked_id, "error",
-                               STR("{\"code\":-32601,\"message\":\"Method not found\"}"));
-    else if (answer->kind == ANSWER_TOO_MANY)
-        opened_session_respond(
-            session, asked_id, "error",
-            STR("{\"code\":-32603,\"message\":\"Too many questions in one call\"}"));
-    else if (is_elicitation)
+    else if (answer->kind == ANSWER_NONE && is_elicitation)
         opened_session_respond(session, asked_id, "result", STR("{\"action\":\"cancel\"}"));
     else
-        opened_session_respond(
-            session, asked_id, "error",
-            STR("{\"code\":-32603,\"message\":\"The client has not answered\"}"));
+        opened_session_respond(session, asked_id, "error", str_from(errors[answer->kind]));
 }
 
 static void legacy_server_set_silence(struct server_link *link, int64_t silence_ms)

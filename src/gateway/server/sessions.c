@@ -501,23 +501,18 @@ static bool count_one(const struct call *call, struct str holder)
 /* The oldest of the holder's; without one, of anybody. */
 static bool end_one_idle(struct gateway_worker *worker, struct str holder)
 {
+    struct opened_session *idle = NULL;
+    bool is_own = false;
     LIST_FOR_EACH_SAFE (node, next, &worker->opened_sessions) {
         struct opened_session *session = LIST_ENTRY(node, struct opened_session, node);
-        if (session->users == 0 && !session->exchange &&
-            str_equal(str_from(session->holder), holder)) {
-            opened_session_destroy(session);
-            return true;
-        }
+        if (is_own || session->users > 0 || session->exchange)
+            continue;
+        is_own = str_equal(str_from(session->holder), holder);
+        idle = is_own || !idle ? session : idle;
     }
-
-    LIST_FOR_EACH_SAFE (node, next, &worker->opened_sessions) {
-        struct opened_session *session = LIST_ENTRY(node, struct opened_session, node);
-        if (session->users == 0 && !session->exchange) {
-            opened_session_destroy(session);
-            return true;
-        }
-    }
-    return false;
+    if (idle)
+        opened_session_destroy(idle);
+    return idle;
 }
 
 static void deliver_shortage(struct gateway_worker *worker, const void *message)
