@@ -153,14 +153,11 @@ static void write_request(struct buffer *out, const struct envelope *envelope, s
 static bool edit_bind(struct store_edit *edit, struct str request, struct error *error)
 {
     struct envelope envelope;
-    struct request_parts parts;
     bool is_good = envelope_read(&envelope, request, error) == ENVELOPE_OK;
     if (is_good) {
-        request_parts_read(&parts, &envelope);
+        request_parts_digest(&envelope, edit->request_digest);
         canonical_digest(envelope.arguments.raw, edit->arguments_digest);
-        memcpy(edit->request_digest, parts.digest, sizeof edit->request_digest);
         edit->arguments = memory_copy_str(envelope.arguments.raw);
-        request_parts_finish(&parts);
     }
     envelope_finish(&envelope);
     return is_good;

@@ -7,6 +7,12 @@
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"
 
+struct request_parts {
+    struct buffer meta;         /* JSON text of params._meta without progressToken, or {} */
+    struct buffer other_params; /* JSON object */
+    char digest[DIGEST_HEX_BYTES];
+};
+
 /* The progress token is the client's way to hear of progress: it changes nothing of the call. */
 static void request_parts_read_meta(struct buffer *out, struct str meta)
 {
@@ -42,7 +48,7 @@ static void digest(struct request_parts *parts, const struct envelope *envelope)
     canonical_digest(buffer_str(&whole), parts->digest);
 }
 
-void request_parts_read(struct request_parts *parts, const struct envelope *envelope)
+static void request_parts_read(struct request_parts *parts, const struct envelope *envelope)
 {
     buffer_init(&parts->meta);
     buffer_init(&parts->other_params);
@@ -51,10 +57,20 @@ void request_parts_read(struct request_parts *parts, const struct envelope *enve
     digest(parts, envelope);
 }
 
-void request_parts_finish(struct request_parts *parts)
+static void request_parts_finish(struct request_parts *parts)
 {
     buffer_finish(&parts->meta);
     buffer_finish(&parts->other_params);
+}
+
+void request_parts_bind(struct task *task, const struct envelope *envelope)
+{
+    struct request_parts parts;
+    request_parts_read(&parts, envelope);
+    task_set_text(&task->meta, buffer_str(&parts.meta));
+    task_set_text(&task->other_params, buffer_str(&parts.other_params));
+    memcpy(task->request_digest, parts.digest, sizeof task->request_digest);
+    request_parts_finish(&parts);
 }
 
 void request_parts_digest(const struct envelope *envelope, char digest[DIGEST_HEX_BYTES])

@@ -6,15 +6,10 @@
 
 #include "taskgate/core/digest.h"
 #include "taskgate/json/envelope.h"
+#include "taskgate/task/task.h"
 
-struct request_parts {
-    struct buffer meta;            /* JSON text of params._meta without progressToken, or {} */
-    struct buffer other_params;    /* JSON object; the task field is not in it */
-    char digest[DIGEST_HEX_BYTES]; /* SHA-256 over the canonical form of all four */
-};
-
-/* Copies; always call request_parts_finish() afterwards. */
-void request_parts_read(struct request_parts *parts, const struct envelope *envelope);
-void request_parts_finish(struct request_parts *parts);
-/* The digest alone. */
+/* Sets the task's `meta`, its `other_params`, in which the task field is not, and its
+ * `request_digest`. */
+void request_parts_bind(struct task *task, const struct envelope *envelope);
+/* SHA-256 over the canonical form of all four. */
 void request_parts_digest(const struct envelope *envelope, char digest[DIGEST_HEX_BYTES]);

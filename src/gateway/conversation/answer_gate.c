@@ -83,19 +83,14 @@ static bool bind_answer_request(struct task *task, const struct task *call, stru
     OWNED_BUFFER(request);
     OWNED_BUFFER(shown);
     OWNED_ENVELOPE(envelope);
-    struct request_parts parts;
     write_answer_request(&request, call, arguments);
     write_shown(&shown, call);
     bool is_good = envelope_read(&envelope, buffer_str(&request), NULL) == ENVELOPE_OK;
-    request_parts_read(&parts, &envelope);
+    request_parts_bind(task, &envelope);
     task_set_text(&task->arguments, arguments);
     canonical_digest(arguments, task->arguments_digest);
-    task_set_text(&task->meta, buffer_str(&parts.meta));
-    task_set_text(&task->other_params, buffer_str(&parts.other_params));
-    memcpy(task->request_digest, parts.digest, sizeof task->request_digest);
     task_set_request(task, buffer_str(&request));
     task_set_text(&task->shown, buffer_str(&shown));
-    request_parts_finish(&parts);
     return is_good;
 }
 

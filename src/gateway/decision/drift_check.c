@@ -13,11 +13,9 @@
 
 static bool covers_request(const struct task *task, const struct envelope *envelope)
 {
-    struct request_parts parts;
-    request_parts_read(&parts, envelope);
-    bool is_same = !task->request_digest[0] || strcmp(parts.digest, task->request_digest) == 0;
-    request_parts_finish(&parts);
-    return is_same;
+    char digest[DIGEST_HEX_BYTES];
+    request_parts_digest(envelope, digest);
+    return !task->request_digest[0] || strcmp(digest, task->request_digest) == 0;
 }
 
 static bool request_is_intact(const struct task *task)

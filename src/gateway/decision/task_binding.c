@@ -354,16 +354,11 @@ static void origin_finish(struct origin_texts *texts)
 static void bind_request(struct task *task, const struct envelope *envelope)
 {
     struct str arguments = envelope->arguments.raw;
-    struct request_parts parts;
-    request_parts_read(&parts, envelope);
+    request_parts_bind(task, envelope);
     task_set_text(&task->tool, envelope->name.text);
     task_set_text(&task->arguments, arguments.length > 0 ? arguments : STR("{}"));
     canonical_digest(arguments, task->arguments_digest);
-    task_set_text(&task->meta, buffer_str(&parts.meta));
-    task_set_text(&task->other_params, buffer_str(&parts.other_params));
-    memcpy(task->request_digest, parts.digest, sizeof task->request_digest);
     task_set_text(&task->progress_token, envelope->progress_token);
-    request_parts_finish(&parts);
 }
 
 static void bind_trace(struct task *task, const struct task_origin *origin)

@@ -333,18 +333,6 @@ void client_request_write_own(const struct call *call, const char *method, struc
     mirrored_headers_set(headers, method, STR_EMPTY);
 }
 
-static void own_bind_request(struct task *task, struct str body)
-{
-    OWNED_ENVELOPE(envelope);
-    struct request_parts parts;
-    envelope_read(&envelope, body, NULL);
-    request_parts_read(&parts, &envelope);
-    task_set_text(&task->meta, buffer_str(&parts.meta));
-    task_set_text(&task->other_params, buffer_str(&parts.other_params));
-    memcpy(task->request_digest, parts.digest, sizeof task->request_digest);
-    request_parts_finish(&parts);
-}
-
 void client_request_digest(const struct call *call, char digest[DIGEST_HEX_BYTES])
 {
     OWNED_ENVELOPE(envelope);
@@ -359,9 +347,11 @@ void client_request_digest(const struct call *call, char digest[DIGEST_HEX_BYTES
 static void own_keep(struct task *task, const struct headers *headers, struct str body)
 {
     OWNED_BUFFER(lines);
+    OWNED_ENVELOPE(envelope);
     mirrored_headers_write_made(headers, &lines);
     task_set_request(task, body);
-    own_bind_request(task, body);
+    envelope_read(&envelope, body, NULL);
+    request_parts_bind(task, &envelope);
     task_set_text(&task->mirrored_headers, buffer_str(&lines));
 }
 

@@ -4,28 +4,27 @@
 #include "call/request_parts.h"
 #include "suites.h"
 
-static void read_parts(struct request_parts *parts, const char *params)
+static struct task *bind_parts(const char *params)
 {
+    struct task *task = task_create(TASK_PENDING);
     struct buffer body;
     struct envelope envelope;
     buffer_init(&body);
     buffer_append_format(
         &body, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":%s}", params);
     ck_assert_int_eq(envelope_read(&envelope, buffer_str(&body), NULL), ENVELOPE_OK);
-    request_parts_read(parts, &envelope);
+    request_parts_bind(task, &envelope);
     envelope_finish(&envelope);
     buffer_finish(&body);
+    return task;
 }
 
 static void expect_parts(const char *params, const char *meta, const char *other_params)
 {
-    struct request_parts parts;
-    read_parts(&parts, params);
-    ck_assert_msg(str_equal(buffer_str(&parts.meta), str_from(meta)), "%s: %.*s", params,
-                  STR_ARGS(buffer_str(&parts.meta)));
-    ck_assert_msg(str_equal(buffer_str(&parts.other_params), str_from(other_params)), "%s: %.*s",
-                  params, STR_ARGS(buffer_str(&parts.other_params)));
-    request_parts_finish(&parts);
+    struct task *task = bind_parts(params);
+    ck_assert_str_eq(task->meta, meta);
+    ck_assert_str_eq(task->other_params, other_params);
+    task_unref(task);
 }
 
 START_TEST(all_params_are_in_one_of_the_parts)
@@ -40,12 +39,10 @@ END_TEST
 
 static bool digests_differ(const char *a, const char *b)
 {
-    struct request_parts one, other;
-    read_parts(&one, a);
-    read_parts(&other, b);
-    bool differ = strcmp(one.digest, other.digest) != 0;
-    request_parts_finish(&one);
-    request_parts_finish(&other);
+    struct task *one = bind_parts(a), *other = bind_parts(b);
+    bool differ = strcmp(one->request_digest, other->request_digest) != 0;
+    task_unref(one);
+    task_unref(other);
     return differ;
 }
 
