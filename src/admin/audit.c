@@ -5,7 +5,6 @@
 #include "query.h"
 #include "reply.h"
 #include "taskgate/core/owned.h"
-#include "taskgate/json/members.h"
 
 #define LIMIT_DEFAULT 100
 #define LIMIT_MAX 1000

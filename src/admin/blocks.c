@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "taskgate/config/duration.h"
-#include "taskgate/core/memory.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/gateway/blocks.h"
 #include "taskgate/json/members.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"

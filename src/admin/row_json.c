@@ -3,7 +3,6 @@
 
 #include "taskgate/core/digest.h"
 #include "taskgate/core/owned.h"
-#include "taskgate/gateway/gateway.h"
 #include "taskgate/json/members.h"
 #include "taskgate/notify/brief.h"
 #include "taskgate/notify/shown.h"

@@ -4,17 +4,14 @@
 #include <stdlib.h>
 
 #include "taskgate/cli/cli.h"
-#include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
-#include "taskgate/json/visible.h"
 
 #include "admin_client.h"
 #include "listing.h"
 #include "options.h"
 #include "tasks_result.h"
 #include "tasks_show.h"
-#include "terminal.h"
 
 struct arguments {
     const char *operands[2]; /* the tool; its arguments, or NULL */

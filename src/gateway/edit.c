@@ -10,7 +10,6 @@
 #include "call/worker.h"
 #include "conversation/execute.h"
 #include "decision/policy_check.h"
-#include "decision/task_binding.h"
 #include "state/tool_catalog.h"
 #include "taskgate/approval/terms.h"
 #include "taskgate/core/clock.h"

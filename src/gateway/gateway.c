@@ -29,7 +29,6 @@
 #include "replicas/news.h"
 #include "replicas/replicas.h"
 #include "server/catalogue.h"
-#include "server/http.h"
 #include "server/own.h"
 #include "server/sessions.h"
 #include "state/accepted_pairs.h"

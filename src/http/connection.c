@@ -9,7 +9,6 @@
 
 #include "server_internal.h"
 #include "taskgate/core/assert.h"
-#include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 
 /*

@@ -11,7 +11,6 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
-#include "taskgate/json/text.h"
 
 #include "channel_text.h"
 #include "message.h"

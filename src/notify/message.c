@@ -10,7 +10,6 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
-#include "taskgate/json/text.h"
 #include "taskgate/notify/redact.h"
 #include "taskgate/notify/shown.h"
 #include "taskgate/notify/typed.h"

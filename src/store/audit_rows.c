@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "taskgate/core/clock.h"
-#include "taskgate/core/memory.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"
 

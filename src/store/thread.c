@@ -9,7 +9,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "audit.h"
 #include "pending.h"
 #include "queue.h"
 #include "taskgate/core/assert.h"
@@ -17,9 +16,6 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
-#include "taskgate/store/blocks.h"
-#include "taskgate/store/definitions.h"
-#include "taskgate/store/grants.h"
 
 #define BATCH_LIMIT 64
 #define SWEEP_INTERVAL_MS 10000

@@ -6,7 +6,6 @@
 
 #include "exporter.h"
 #include "otlp.h"
-#include "taskgate/config/config.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"

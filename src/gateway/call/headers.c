@@ -9,7 +9,6 @@
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
-#include "taskgate/mcp/era.h"
 #include "taskgate/mcp/mirrored_header.h"
 
 void headers_init(struct headers *headers, bool owns)

@@ -10,7 +10,6 @@
 #include "decision/task_binding.h"
 #include "server/own.h"
 #include "state/source_eras.h"
-#include "state/tool_catalog.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"

@@ -15,7 +15,6 @@
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
-#include "taskgate/json/text.h"
 
 /* So many questions of one call may be open, and so many bytes wait for its client. */
 #define MOST_QUESTIONS 32

@@ -15,7 +15,6 @@
 #include "call/headers.h"
 #include "call/request_headers.h"
 #include "decision/drift_check.h"
-#include "decision/task_binding.h"
 #include "inbox/inbox.h"
 #include "invocation.h"
 #include "notices.h"

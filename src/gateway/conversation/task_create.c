@@ -12,7 +12,6 @@
 #include "server/credential_check.h"
 #include "server/own.h"
 #include "state/quota.h"
-#include "state/tool_catalog.h"
 #include "task_create.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"

@@ -1,6 +1,5 @@
 /* Writes the line of a decided call, and hands the call to the shadow. */
 #include "decision_log.h"
-#include "state/tool_catalog.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -7,7 +7,6 @@
 #include "call/request_parts.h"
 #include "policy_check.h"
 #include "state/tool_catalog.h"
-#include "task_binding.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/canonical.h"
 

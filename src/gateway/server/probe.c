@@ -9,7 +9,6 @@
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
-#include "taskgate/mcp/era.h"
 #include "taskgate/mcp/extension.h"
 
 #define PROBE_MS 5000

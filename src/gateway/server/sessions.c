@@ -17,7 +17,6 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/core/metrics.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"

@@ -5,7 +5,6 @@
 
 #include "seen_table.h"
 #include "taskgate/core/buffer.h"
-#include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 
 struct seen_table *sessions_create(void)

@@ -3,14 +3,12 @@
 #include "call/deferred_response.h"
 #include "conversation/detach_internal.h"
 #include "conversation/relay.h"
-#include "inbox/task_summary.h"
 #include "plain.h"
 #include "repeated_news.h"
 #include "server/server_refusal.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
-#include "tools.h"
 
 static struct call *take_call(struct detached_call *detached)
 {

@@ -25,7 +25,6 @@
 #include "repeated_news.h"
 #include "server/credential_check.h"
 #include "server/own.h"
-#include "state/tool_catalog.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"

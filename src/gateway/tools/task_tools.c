@@ -4,7 +4,6 @@
 #include "call/refusal.h"
 #include "conversation/execute.h"
 #include "conversation/waiting.h"
-#include "inbox/inbox.h"
 #include "inbox/task_summary.h"
 #include "repeated_news.h"
 #include "taskgate/core/clock.h"

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "taskgate/core/memory.h"
-
 int64_t row_number(const PGresult *rows, int row, int column)
 {
     const char *bytes = PQgetvalue(rows, row, column);
