@@ -256,6 +256,25 @@ test('two calls of a legacy client that ask under one key at once: each is asked
   for (const [at, stream] of streams.entries()) assert.deepEqual((await stream.message((m) => m.id === stream.id)).result.structuredContent.arguments, { id: at + 1, partySize: at + 3 });
 });
 
+test('a call of a legacy client whose questions have no room among those that are open ends, as one whose questions are not answered', async (t) => {
+  const many = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`q${n}`, form]));
+  const handlers = { 'tools/call': ({ reply }) => reply.result(complete({ resultType: 'input_required', inputRequests: many })) };
+  const pseudo = (timeout) => ({ config: { limits: { pending_per_principal: 1000, pending_total: 1000 }, pseudo_tasks: { elicitation_timeout: timeout } } });
+  const { connect, gateway, admin } = await legacyStage(t, { ...pseudo('10m'), upstream: { handlers } });
+  const filler = modernClient(t, gateway.url, { capabilities: TASK_CLIENT, headers: OWNER });
+  const ids = await Promise.all(Array.from({ length: 100 }, (_, n) => filler.create('delete_user', { n }).then(({ taskId }) => taskId)));
+  await Promise.all(ids.map((id) => admin.approve(id)));
+  for (const id of ids) await task(filler, id, 'input_required');
+  gateway.writeConfig(pseudo('300ms'));
+  gateway.hangUp();
+  await gateway.logged(/^Configuration reloaded$/);
+  const client = await connect({ token: 'mine', capabilities: LEGACY });
+  const { taskId } = (await client.createTask('delete_user')).task;
+  await admin.approve(taskId);
+  assert.equal((await client.error('tasks/result', { taskId })).data.error_type, 'upstream_timeout');
+  await gateway.logged(/too many are open/);
+});
+
 test('an approved call of a legacy client that does not answer: the form is cancelled, and the call goes on', async (t) => {
   const server = asking({ a: form });
   const { connect, admin } = await legacyStage(t, { upstream: { handlers: { 'tools/call': server['tools/call'] } }, config: { pseudo_tasks: { elicitation_timeout: '400ms' } } });

@@ -206,7 +206,8 @@ static void ask_round(struct invocation *invocation, struct str requests, bool h
              LOG_NUMBER("requests", (int64_t)json_count(requests)));
     if (has_legacy_client) /* each question has a clock of its own */
         task_inputs_ask(invocation);
-    else
+    if (!has_legacy_client ||
+        rounds_count(rounds_of(invocation->worker), str_from(invocation->id), NULL) == 0)
         invocation->up.protocol->expect_answer(
             &invocation->up, invocation->snapshot->config->pseudo.elicitation_timeout_ms);
 }
