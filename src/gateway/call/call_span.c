@@ -250,12 +250,11 @@ static void call_span_describe(const struct call *call, struct span *span)
 
 void call_span_start(struct call *call)
 {
-    struct buffer name = {0};
+    OWNED_BUFFER(name);
     if (call->envelope.method.length == 0)
         return; /* the answer to a request of the server's */
     span_name_write(&name, call->envelope.method, call->envelope.name.text);
     call->span = start_in_trace(call, buffer_str(&name));
-    buffer_finish(&name);
     if (!span_is_sampled(call->span))
         return;
     span_backdate(call->span, loop_now_ms(call->worker->loop) - http_received_ms(call->exchange));

@@ -1,12 +1,18 @@
 /* The profile of a client: from its session, its token and the configuration. */
 #include "client_profile.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "state/tool_catalog.h"
+#include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/identity/identity.h"
+#include "taskgate/mcp/extension.h"
 
 /* ---- keys ---- */
 
@@ -190,6 +196,97 @@ enum dialect_pending client_pending_look(const struct call *call)
     bool polls_with_task = call->method && call->method->treatment == MCP_TASKS_GET &&
                            call->envelope.task.raw.length > 0;
     return polls_with_task ? DIALECT_PENDING_WORKING : DIALECT_PENDING_INPUT_REQUIRED;
+}
+
+/* ---- the gateway's own tools ---- */
+
+bool client_server_has_tool(const struct call *call, struct str name)
+{
+    struct catalog_tool tool;
+    catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id),
+                      str_from(call->owner), name, &tool);
+    return tool.word == CATALOG_TOLD || (tool.word == CATALOG_GATEWAYS && !tool.has_list);
+}
+
+/* The modern era has other ways for all that the others do. */
+bool client_era_has_tool(const struct call *call, enum config_pseudo_tool tool)
+{
+    return call->dialect->offers_all_tools || tool == PSEUDO_TOOL_GET_TASK_RESULT ||
+           tool == PSEUDO_TOOL_AWAIT_ACTIVITY || tool == PSEUDO_TOOL_CANCEL_TASK;
+}
+
+static enum config_pseudo_tool find_own_tool(const struct call *call, struct str name)
+{
+    enum config_pseudo_tool tool = config_pseudo_tool_find(name);
+    bool is_offered = tool != PSEUDO_TOOL_COUNT && client_era_has_tool(call, tool) &&
+                      config_pseudo_offers(&call->snapshot->config->pseudo, tool);
+    return is_offered ? tool : PSEUDO_TOOL_COUNT;
+}
+
+enum config_pseudo_tool client_own_tool_called(struct call *call)
+{
+    const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
+    struct str name = call->envelope.name.text, prefix = str_from(pseudo->prefix);
+    enum config_pseudo_tool tool = find_own_tool(call, name);
+    if (tool != PSEUDO_TOOL_COUNT)
+        call_identify(call);
+    if (tool != PSEUDO_TOOL_COUNT && !client_server_has_tool(call, name))
+        return tool;
+    if ((tool == PSEUDO_TOOL_COUNT && prefix.length == 0) || !str_starts_with(name, prefix))
+        return PSEUDO_TOOL_COUNT;
+    return find_own_tool(call, str_slice(name.bytes + prefix.length, name.length - prefix.length));
+}
+
+/* ---- the extensions of its server ---- */
+
+/* Servers may make names up: past these no further one is logged. */
+#define LOGGED_MOST 256
+
+static bool extension_is_logged(struct str source, struct str name)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static uint64_t logged[LOGGED_MOST];
+    static size_t count;
+    OWNED_BUFFER(key);
+    size_t i = 0;
+    buffer_append(&key, source);
+    buffer_append_char(&key, '/'); /* a source's id has none */
+    buffer_append(&key, name);
+    uint64_t hash = str_hash(buffer_str(&key));
+    pthread_mutex_lock(&lock);
+    while (i < count && logged[i] != hash)
+        i++;
+    bool is_known = i < count || count == LOGGED_MOST;
+    if (!is_known)
+        logged[count++] = hash;
+    pthread_mutex_unlock(&lock);
+    return is_known;
+}
+
+static void note_hidden(const struct call *call, struct str name)
+{
+    struct str source = str_from(call->source->id);
+    metrics_count(METRIC_EXTENSIONS_HIDDEN, source);
+    if (!extension_is_logged(source, name))
+        log_info("An extension of the server is left out", LOG_STR("source", source),
+                 LOG_STR("extension", name));
+}
+
+static bool extension_is_shown(void *context, struct str name, struct str entry)
+{
+    const struct call *call = call_from(context);
+    const struct mcp_extension *known = mcp_extension_find(name);
+    enum policy_extension said = policy_extension(call->snapshot->policy, call->source, name);
+    if (said == POLICY_EXTENSION_DENIED || (said == POLICY_EXTENSION_UNNAMED && !known)) {
+        note_hidden(call, name);
+        return false;
+    }
+    return !known || known->crosses_eras || !call_leases_session(call);
+}
+
+void client_write_extensions(struct call *call, struct str result, struct buffer *out)
+{
+    mcp_extensions_filter(out, result, extension_is_shown, call);
 }
 
 /* ---- for people ---- */

@@ -52,6 +52,22 @@ int64_t client_own_wait_ms(const struct call *call);
 
 enum dialect_pending client_pending_look(const struct call *call);
 
+/* ---- the gateway's own tools, by the configuration and the catalogue ---- */
+/* Whether the server has a tool of this name, by the list of the call's owner. Lists of other
+ * owners change nothing. After call_identify(). */
+bool client_server_has_tool(const struct call *call, struct str name);
+/* Whether clients of the call's era are offered the tool. */
+bool client_era_has_tool(const struct call *call, enum config_pseudo_tool tool);
+/* The tool of ours that the call names; PSEUDO_TOOL_COUNT if it names none. A name that the server
+ * has is the server's. A name with our prefix is always ours. */
+enum config_pseudo_tool client_own_tool_called(struct call *call);
+
+/* ---- the extensions of its server ---- */
+/* Writes a result of `initialize` or `server/discover` without the extensions that the client may
+ * not see: those that neither the table nor `extensions.allow` names, those that `extensions.deny`
+ * names, and those that are not bridged. The first two are logged, once each, and counted. */
+void client_write_extensions(struct call *call, struct str result, struct buffer *out);
+
 /* The client as operators see it: its name, and enough of the owner's digest to tell two apart. The
  * caller frees it. */
 char *client_describe(const struct call *call);

@@ -6,6 +6,7 @@
 
 #include "client_profile.h"
 #include "taskgate/core/owned.h"
+#include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
 #define AGAIN "The same call asks for approval again."
@@ -163,8 +164,8 @@ void refusal_write_result(struct buffer *out, const struct call *call, enum json
     OWNED_BUFFER(text);
     buffer_reserve(out, 2 * object.length + 128);
     refusal_write_text(&text, call, error, object, task);
-    buffer_append_text(out, "{\"content\":[{\"type\":\"text\",\"text\":");
-    buffer_append_json_string(out, buffer_str(&text));
+    buffer_append_text(out, "{\"content\":[{\"type\":\"text\"");
+    json_add_str(out, "text", buffer_str(&text));
     buffer_append_text(out, "}],\"isError\":true,\"_meta\":{\"" REFUSAL_ERROR "\":");
     buffer_append(out, object);
     buffer_append_text(out, "}}");

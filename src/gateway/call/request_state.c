@@ -49,7 +49,9 @@ static void bind_call(const struct call *call, struct binding *binding)
 void request_state_write(const struct call *call, const struct request_state *state,
                          struct buffer *out)
 {
-    struct buffer payload = {0}, bound = {0}, sealed = {0};
+    OWNED_BUFFER(payload);
+    OWNED_BUFFER(bound);
+    OWNED_BUFFER(sealed);
     struct binding binding;
     const struct store *store = call->worker->gateway->store;
     bool is_shared = store_is_shared(store);
@@ -65,9 +67,6 @@ void request_state_write(const struct call *call, const struct request_state *st
                     buffer_str(&payload), &sealed))
         log_error("A request state could not be sealed", LOG_TEXT("task", state->id));
     buffer_append_json_string(out, buffer_str(&sealed));
-    buffer_finish(&payload);
-    buffer_finish(&bound);
-    buffer_finish(&sealed);
 }
 
 static bool request_state_read_kind(struct str text, enum request_state_kind *kind)
@@ -130,14 +129,12 @@ static const char *judge(const struct call *call, struct str payload, struct req
 
 static bool unseal(const struct call *call, struct buffer *payload)
 {
-    struct buffer text = {0}, bound = {0};
+    OWNED_BUFFER(text);
+    OWNED_BUFFER(bound);
     json_decode_string(call->envelope.request_state, &text);
     write_bound(call, &bound);
-    bool is_sealed = state_unseal(call->worker->gateway->state_keys, PREFIX, buffer_str(&bound),
-                                  buffer_str(&text), payload);
-    buffer_finish(&text);
-    buffer_finish(&bound);
-    return is_sealed;
+    return state_unseal(call->worker->gateway->state_keys, PREFIX, buffer_str(&bound),
+                        buffer_str(&text), payload);
 }
 
 bool request_state_peek(const struct call *call, struct request_state *state)

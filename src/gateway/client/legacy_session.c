@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "call/extensions.h"
 #include "call/handlers.h"
 #include "conversation/detach.h"
 #include "conversation/execute.h"
@@ -102,7 +101,7 @@ static void inject(struct call *call, struct str result, const struct mcp_capabi
 {
     OWNED_BUFFER(shown);
     OWNED_BUFFER(injected);
-    extensions_write_shown(call, result, &shown);
+    client_write_extensions(call, result, &shown);
     mcp_capabilities_inject(&injected, buffer_str(&shown), upstream);
     if (!upstream->resources && doc_resources_are_offered(call))
         mcp_capabilities_offer_resources(out, buffer_str(&injected));

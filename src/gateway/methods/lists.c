@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "call/client_profile.h"
-#include "call/extensions.h"
 #include "conversation/question.h"
 #include "conversation/relay.h"
 #include "decision/agent_reason.h"
@@ -751,7 +750,7 @@ static void discover_write(struct call *call, struct str result, int64_t most_ms
 {
     size_t start = out->length;
     OWNED_BUFFER(shown);
-    extensions_write_shown(call, result, &shown);
+    client_write_extensions(call, result, &shown);
     mcp_discover_write(out, buffer_str(&shown), true, most_ms);
     mcp_cacheable_drop_tags(out, start, result);
 }
@@ -774,7 +773,7 @@ static void discover_answer_described(struct call *call)
     OWNED_BUFFER(described);
     OWNED_BUFFER(shown);
     server_legacy.describe(call, &described);
-    extensions_write_shown(call, buffer_str(&described), &shown);
+    client_write_extensions(call, buffer_str(&described), &shown);
     call_answer_result(call, buffer_str(&shown));
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "call/call.h"
-#include "call/pseudo_names.h"
+#include "call/client_profile.h"
 #include "call/request_state.h"
 #include "carry.h"
 #include "replicas.h"
@@ -66,7 +66,8 @@ static bool copy_id(struct str text, char id[TASK_ID_BYTES])
 static bool find_in_arguments(struct call *call, char id[TASK_ID_BYTES])
 {
     struct buffer text;
-    if (!is_method(call, "tools/call") || pseudo_names_find(call) != PSEUDO_TOOL_GET_TASK_RESULT)
+    if (!is_method(call, "tools/call") ||
+        client_own_tool_called(call) != PSEUDO_TOOL_GET_TASK_RESULT)
         return false;
     buffer_init(&text);
     bool is_found =

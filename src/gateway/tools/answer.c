@@ -17,86 +17,56 @@
 #include "taskgate/mcp/lists.h"
 #include "tools.h"
 
-static void collect(struct pseudo_questions *inputs, const struct call *call, const char *key,
-                    const char *owner)
+static void collect(const struct call *call, const char *key, const char *owner,
+                    struct buffer *elicitations, struct buffer *samplings)
 {
     question_write_pending(call->worker->gateway, str_from(key), str_from(call->source->id),
-                           str_from(owner), &inputs->elicitations, &inputs->samplings);
+                           str_from(owner), elicitations, samplings);
 }
 
-/* Of the call's client, and of the task, each unless it is NULL. */
-static void questions_init(struct pseudo_questions *inputs, const struct call *call,
-                           const struct call *client, const struct task *task)
+void pseudo_write_questions(const struct call *call, bool of_client, const struct task *task,
+                            struct buffer *elicitations, struct buffer *samplings)
 {
     char key[CLIENT_KEY_BYTES] = "", task_key[CLIENT_KEY_BYTES];
-    buffer_init(&inputs->elicitations);
-    buffer_init(&inputs->samplings);
-    buffer_append_char(&inputs->elicitations, '[');
-    buffer_append_char(&inputs->samplings, '[');
-    if (client) {
-        client_key_of_call(client, key);
-        collect(inputs, call, key, "");
+    buffer_append_char(elicitations, '[');
+    buffer_append_char(samplings, '[');
+    if (of_client) {
+        client_key_of_call(call, key);
+        collect(call, key, "", elicitations, samplings);
     }
     if (task) {
         client_key_or_id_of_task(task, task_key);
         if (strcmp(key, task_key) != 0)
-            collect(inputs, call, task_key, task->owner);
+            collect(call, task_key, task->owner, elicitations, samplings);
     }
-    buffer_append_char(&inputs->elicitations, ']');
-    buffer_append_char(&inputs->samplings, ']');
-}
-
-void pseudo_questions_init(struct pseudo_questions *inputs, const struct call *call)
-{
-    questions_init(inputs, call, call, NULL);
-}
-
-void pseudo_questions_init_of(struct pseudo_questions *inputs, const struct call *call,
-                              const struct task *task)
-{
-    questions_init(inputs, call, NULL, task);
-}
-
-void pseudo_questions_finish(struct pseudo_questions *inputs)
-{
-    buffer_finish(&inputs->elicitations);
-    buffer_finish(&inputs->samplings);
+    buffer_append_char(elicitations, ']');
+    buffer_append_char(samplings, ']');
 }
 
 /* The events and the open questions that accompany a result: JSON objects, empty when there are
  * none. */
-struct attached {
-    struct buffer events, pending;
-};
-
-static void attached_init(struct attached *news, const struct call *call, bool takes_events,
-                          struct str announced, const struct task *asks)
+static void write_accompanying(const struct call *call, bool takes_events, struct str announced,
+                               const struct task *asks, struct buffer *events,
+                               struct buffer *pending)
 {
     char key[CLIENT_KEY_BYTES];
-    struct gateway *gateway = call->worker->gateway;
-    struct pseudo_questions inputs;
-    OWNED_BUFFER(events);
-    *news = (struct attached){{0}, {0}};
+    OWNED_BUFFER(taken);
+    OWNED_BUFFER(elicitations);
+    OWNED_BUFFER(samplings);
     inbox_key_of_call(call, key);
     takes_events = takes_events && !call->is_away; /* else they are told at the session's home */
-    if (takes_events && inbox_take_events(gateway, str_from(key), announced, &events) > 0) {
-        buffer_append_format(&news->events, "{\"events_since_last_response\":%.*s}",
-                             STR_ARGS(buffer_str(&events)));
-        repeated_news_forget_told(call, buffer_str(&events));
+    if (takes_events &&
+        inbox_take_events(call->worker->gateway, str_from(key), announced, &taken) > 0) {
+        buffer_append_format(events, "{\"events_since_last_response\":%.*s}",
+                             STR_ARGS(buffer_str(&taken)));
+        repeated_news_forget_told(call, buffer_str(&taken));
     }
-    questions_init(&inputs, call, call, asks);
-    if (inputs.elicitations.length > 2 || inputs.samplings.length > 2)
+    pseudo_write_questions(call, true, asks, &elicitations, &samplings);
+    if (elicitations.length > 2 || samplings.length > 2)
         buffer_append_format(
-            &news->pending,
+            pending,
             "{\"pending_client_action\":{\"elicitations\":%.*s,\"sampling_requests\":%.*s}}",
-            STR_ARGS(buffer_str(&inputs.elicitations)), STR_ARGS(buffer_str(&inputs.samplings)));
-    pseudo_questions_finish(&inputs);
-}
-
-static void attached_finish(struct attached *news)
-{
-    buffer_finish(&news->events);
-    buffer_finish(&news->pending);
+            STR_ARGS(buffer_str(&elicitations)), STR_ARGS(buffer_str(&samplings)));
 }
 
 static void append_block(struct buffer *content, struct str text)
@@ -109,12 +79,6 @@ static void append_block(struct buffer *content, struct str text)
     buffer_append_char(content, '}');
 }
 
-static void append_attached(struct buffer *content, const struct attached *news)
-{
-    append_block(content, buffer_str(&news->events));
-    append_block(content, buffer_str(&news->pending));
-}
-
 /* Adds the members of a JSON object. */
 static void add_member_of(struct buffer *out, struct str object)
 {
@@ -123,18 +87,6 @@ static void add_member_of(struct buffer *out, struct str object)
     if (out->bytes[out->length - 1] != '{')
         buffer_append_char(out, ',');
     buffer_append(out, str_slice(object.bytes + 1, object.length - 2));
-}
-
-/* Some clients show a model structuredContent alone. Events are told only once, so they stand there
- * too. */
-static void add_structured(struct buffer *out, struct str structured, const struct attached *news)
-{
-    if (structured.length == 0)
-        return;
-    json_add_value(out, "structuredContent", str_slice(structured.bytes, structured.length - 1));
-    add_member_of(out, buffer_str(&news->events));
-    add_member_of(out, buffer_str(&news->pending));
-    buffer_append_char(out, '}');
 }
 
 /* The answer itself names the task, unless nobody reads the answer. */
@@ -151,35 +103,46 @@ static void forget_creation(const struct call *call, const struct pseudo_result 
 static void pseudo_write_result(const struct call *call, struct buffer *out,
                                 const struct pseudo_result *result)
 {
-    struct attached news = {{0}, {0}};
+    struct str structured = result->structured;
+    OWNED_BUFFER(events);
+    OWNED_BUFFER(pending);
     OWNED_BUFFER(content);
     if (result->is_bare)
         forget_creation(call, result);
     else
-        attached_init(&news, call, !result->tells_events, result->announces, result->asks);
+        write_accompanying(call, !result->tells_events, result->announces, result->asks, &events,
+                           &pending);
     append_block(&content, result->text);
     append_block(&content, result->json);
-    append_attached(&content, &news);
+    append_block(&content, buffer_str(&events));
+    append_block(&content, buffer_str(&pending));
     buffer_append_format(out, "{\"content\":[%.*s]", STR_ARGS(buffer_str(&content)));
-    add_structured(out, result->structured, &news);
-    buffer_append_format(out, ",\"isError\":%s", result->is_error ? "true" : "false");
-    if (result->meta.length > 0)
-        buffer_append_format(out, ",\"_meta\":%.*s", STR_ARGS(result->meta));
+    if (structured.length > 0) {
+        /* Some clients show a model structuredContent alone. Events are told only once, so they are
+         * in it, too. */
+        json_add_value(out, "structuredContent",
+                       str_slice(structured.bytes, structured.length - 1));
+        add_member_of(out, buffer_str(&events));
+        add_member_of(out, buffer_str(&pending));
+        buffer_append_char(out, '}');
+    }
+    json_add_bool(out, "isError", result->is_error);
+    json_add_value(out, "_meta", result->meta);
     buffer_append_char(out, '}');
-    attached_finish(&news);
 }
 
 void pseudo_write_around(const struct call *call, struct buffer *out, struct str result)
 {
-    struct attached news;
+    OWNED_BUFFER(events);
+    OWNED_BUFFER(pending);
     OWNED_BUFFER(blocks);
-    attached_init(&news, call, true, STR_EMPTY, NULL);
-    append_attached(&blocks, &news);
+    write_accompanying(call, true, STR_EMPTY, NULL, &events, &pending);
+    append_block(&blocks, buffer_str(&events));
+    append_block(&blocks, buffer_str(&pending));
     if (blocks.length > 0 && json_type(result) == JSON_OBJECT)
         mcp_list_append(out, result, "content", buffer_str(&blocks));
     else
         buffer_append(out, result);
-    attached_finish(&news);
 }
 
 void pseudo_answer(struct call *call, const struct pseudo_result *result)
@@ -245,8 +208,9 @@ void pseudo_write_promoted(const struct call *call, int64_t waited_ms, const cha
 static void pseudo_write_pending(struct buffer *out, const struct call *call,
                                  const struct pseudo_pending *pending)
 {
-    struct pseudo_questions inputs;
-    pseudo_questions_init(&inputs, call);
+    OWNED_BUFFER(elicitations);
+    OWNED_BUFFER(samplings);
+    pseudo_write_questions(call, true, NULL, &elicitations, &samplings);
     buffer_append_text(out, "{\"proxy_task\":");
     task_summary_write_proxy(out, pending->task);
     if (pending->joined)
@@ -254,8 +218,7 @@ static void pseudo_write_pending(struct buffer *out, const struct call *call,
     buffer_append_text(out, ",\"pending_on_server\":{\"tasks\":[");
     task_summary_write_working(out, pending->working);
     buffer_append_format(out, "],\"elicitations_for_server\":%.*s}}",
-                         STR_ARGS(buffer_str(&inputs.elicitations)));
-    pseudo_questions_finish(&inputs);
+                         STR_ARGS(buffer_str(&elicitations)));
 }
 
 void pseudo_answer_pending(struct call *call, const struct pseudo_pending *pending)

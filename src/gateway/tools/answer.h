@@ -48,12 +48,7 @@ void pseudo_answer_array(struct call *call, const char *key, struct str array, s
 void pseudo_answer_no_store(struct call *call);
 void pseudo_answer_result(struct call *call, struct str result);
 
-/* The open questions of the call's client and source, as JSON arrays. */
-struct pseudo_questions {
-    struct buffer elicitations, samplings;
-};
-void pseudo_questions_init(struct pseudo_questions *inputs, const struct call *call);
-/* Those of the task's owner in the session that made it, which may be another one. */
-void pseudo_questions_init_of(struct pseudo_questions *inputs, const struct call *call,
-                              const struct task *task);
-void pseudo_questions_finish(struct pseudo_questions *inputs);
+/* The open questions at the call's source, as JSON arrays: of its client, and those of the task's
+ * owner in the session that made the task, which may be another one; `task` may be NULL. */
+void pseudo_write_questions(const struct call *call, bool of_client, const struct task *task,
+                            struct buffer *elicitations, struct buffer *samplings);

@@ -108,19 +108,19 @@ static void add_working(struct buffer *out, const struct call *call,
 static void answer(struct call *call, const struct store_reply *reply)
 {
     const struct await *await = await_of(call);
-    struct pseudo_questions inputs;
+    OWNED_BUFFER(elicitations);
+    OWNED_BUFFER(samplings);
     OWNED_BUFFER(json);
-    pseudo_questions_init(&inputs, call);
+    pseudo_write_questions(call, true, NULL, &elicitations, &samplings);
     buffer_append_format(&json, "{\"triggers\":%.*s", STR_ARGS(buffer_str(&await->triggers)));
     add_events(&json, call);
     add_working(&json, call, reply);
-    buffer_append_format(
-        &json, ",\"pending_client\":{\"elicitations\":%.*s,\"sampling_requests\":%.*s}}",
-        STR_ARGS(buffer_str(&inputs.elicitations)), STR_ARGS(buffer_str(&inputs.samplings)));
+    buffer_append_format(&json,
+                         ",\"pending_client\":{\"elicitations\":%.*s,\"sampling_requests\":%.*s}}",
+                         STR_ARGS(buffer_str(&elicitations)), STR_ARGS(buffer_str(&samplings)));
     pseudo_answer(call, &(struct pseudo_result){.json = buffer_str(&json),
                                                 .structured = buffer_str(&json),
                                                 .tells_events = true});
-    pseudo_questions_finish(&inputs);
 }
 
 static void on_working(struct call *call, const struct store_reply *reply)

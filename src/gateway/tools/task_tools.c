@@ -216,17 +216,17 @@ static void task_tools_answer_unknown(struct call *call)
 
 static void task_tools_answer_task(struct call *call, const struct task *task)
 {
-    struct pseudo_questions inputs;
+    OWNED_BUFFER(elicitations);
+    OWNED_BUFFER(samplings);
     OWNED_BUFFER(json);
-    pseudo_questions_init_of(&inputs, call, task);
+    pseudo_write_questions(call, false, task, &elicitations, &samplings);
     buffer_append_text(&json, "{\"task\":");
     task_summary_write_proxy(&json, task);
     /* The documented interface and its example name the list differently. */
-    buffer_append_format(
-        &json, ",\"pending_elicitations_for_server\":%.*s,\"pending_elicitations\":%.*s}",
-        STR_ARGS(buffer_str(&inputs.elicitations)), STR_ARGS(buffer_str(&inputs.elicitations)));
+    buffer_append_format(&json,
+                         ",\"pending_elicitations_for_server\":%.*s,\"pending_elicitations\":%.*s}",
+                         STR_ARGS(buffer_str(&elicitations)), STR_ARGS(buffer_str(&elicitations)));
     pseudo_answer_json(call, buffer_str(&json), false);
-    pseudo_questions_finish(&inputs);
 }
 
 static void on_got(struct call *call, const struct store_reply *reply)

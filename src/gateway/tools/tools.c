@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call/pseudo_names.h"
+#include "call/client_profile.h"
 #include "inbox/inbox.h"
 #include "taskgate/config/config.h"
 #include "taskgate/core/buffer.h"
@@ -266,7 +266,7 @@ _Static_assert(sizeof tools / sizeof *tools == PSEUDO_TOOL_COUNT, "each tool has
 
 const struct pseudo_tool *pseudo_tool_called(struct call *call)
 {
-    enum config_pseudo_tool id = pseudo_names_find(call);
+    enum config_pseudo_tool id = client_own_tool_called(call);
     if (id == PSEUDO_TOOL_COUNT)
         return NULL;
     const struct pseudo_tool *tool = tools;
@@ -310,7 +310,7 @@ static bool has_inbox(const struct call *call)
 static bool is_offered(const struct call *call, enum config_pseudo_tool tool)
 {
     return config_pseudo_offers(&call->snapshot->config->pseudo, tool) &&
-           pseudo_names_is_of_era(call, tool) &&
+           client_era_has_tool(call, tool) &&
            (tool != PSEUDO_TOOL_AWAIT_ACTIVITY || has_inbox(call));
 }
 
@@ -321,7 +321,7 @@ struct tool_names pseudo_tools_names(const struct call *call)
         if (!is_offered(call, tools[i].id))
             continue; /* nothing names it */
         names.offered |= 1U << tools[i].id;
-        if (pseudo_names_has_upstream(call, str_from(config_pseudo_tool_name(tools[i].id))))
+        if (client_server_has_tool(call, str_from(config_pseudo_tool_name(tools[i].id))))
             names.prefixed |= 1U << tools[i].id;
     }
     return names;

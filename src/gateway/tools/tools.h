@@ -41,9 +41,7 @@ struct pseudo_tool {
     struct pseudo_parameter parameters[PSEUDO_TOOL_MOST_PARAMETERS + 1];
 };
 
-/* The tool of ours that the call names; NULL if it names none. A name that upstream has is
- * upstream's. A name with our prefix is always ours. Reads the configuration and the catalogue
- * alone. */
+/* client_own_tool_called(); NULL for none. */
 const struct pseudo_tool *pseudo_tool_called(struct call *call);
 
 /* The tools that this client is offered, and their names, by its owner's list. */
