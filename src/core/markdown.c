@@ -3,15 +3,6 @@
 
 #define WIDTH 120
 
-/* Columns of UTF-8 text: continuation bytes take none. */
-static size_t columns_of(struct str text)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < text.length; i++)
-        count += (text.bytes[i] & 0xc0) != 0x80;
-    return count;
-}
-
 void markdown_append_item(struct buffer *out, struct str text)
 {
     struct str word;
@@ -19,7 +10,7 @@ void markdown_append_item(struct buffer *out, struct str text)
     buffer_append_char(out, '-');
     while (text.length > 0) {
         str_cut(text, ' ', &word, &text);
-        size_t width = columns_of(word);
+        size_t width = str_utf8_count(word);
         bool fits = column == 1 || column + 1 + width <= WIDTH;
         buffer_append_text(out, fits ? " " : "\n  ");
         buffer_append(out, word);

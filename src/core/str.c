@@ -216,6 +216,14 @@ struct str str_utf8_cut(struct str s, size_t most)
     return str_slice(s.bytes, most);
 }
 
+size_t str_utf8_count(struct str s)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s.length; i++)
+        count += ((unsigned char)s.bytes[i] & 0xC0) != 0x80;
+    return count;
+}
+
 bool str_is_utf8(struct str s)
 {
     return str_utf8_length(s) == s.length;

@@ -1,12 +1,14 @@
 /* JSON text read and edited in place: members, elements, strings, and one member changed. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bytes.h"
 #include "scanner.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -181,6 +183,16 @@ enum json_type json_type(struct str value)
     default:
         return JSON_NUMBER;
     }
+}
+
+bool json_number(struct str value, double *number)
+{
+    if (json_type(value) != JSON_NUMBER)
+        return false;
+    char *copy = memory_copy_str(value); /* it may be longer than any buffer should be */
+    *number = strtod(copy, NULL);
+    free(copy);
+    return true;
 }
 
 /* The start of the next member or element, or NULL behind the last one. */

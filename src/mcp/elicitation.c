@@ -220,23 +220,12 @@ static void elicitation_read_choices(struct elicitation_field *field)
     }
 }
 
-/* JSON text of a number, which may be longer than any buffer should be. */
-static bool elicitation_read_number(struct str text, double *number)
-{
-    if (json_type(text) != JSON_NUMBER)
-        return false;
-    char *copy = memory_copy_str(text);
-    *number = strtod(copy, NULL);
-    free(copy);
-    return true;
-}
-
 /* A bound that is not there, or makes no sense, binds nothing. */
 static void read_bounds(struct elicitation_field *field)
 {
     for (enum key key = FIRST_BOUND; key < KEY_COUNT; key++) {
         bool is_lower = (key - FIRST_BOUND) % 2 == 0;
-        if (!elicitation_read_number(field->keys[key], &field->bounds[key]))
+        if (!json_number(field->keys[key], &field->bounds[key]))
             field->bounds[key] = is_lower ? -HUGE_VAL : HUGE_VAL;
     }
 }
@@ -280,7 +269,7 @@ static bool check_number(const struct elicitation_field *field, struct str value
                          struct error *error)
 {
     double number;
-    if (!elicitation_read_number(value, &number))
+    if (!json_number(value, &number))
         return error_set(error, is_integer ? "must be an integer" : "must be a number");
     if (is_integer && !elicitation_is_whole(number))
         return error_set(error, "must be an integer");
@@ -289,22 +278,13 @@ static bool check_number(const struct elicitation_field *field, struct str value
 
 /* ---- texts ---- */
 
-static size_t elicitation_count_characters(struct str text)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < text.length; i++)
-        count += ((unsigned char)text.bytes[i] & 0xC0) != 0x80;
-    return count;
-}
-
 static bool check_text(const struct elicitation_field *field, struct str value, struct error *error)
 {
     OWNED_BUFFER(text);
     bool good = false;
     if (!json_decode_string(value, &text))
         error_set(error, "must be a string");
-    else if (!is_within((double)elicitation_count_characters(buffer_str(&text)), field,
-                        KEY_MIN_LENGTH))
+    else if (!is_within((double)str_utf8_count(buffer_str(&text)), field, KEY_MIN_LENGTH))
         error_set(error, "is too short or too long");
     else if (field->choices && !map_get(field->choices, buffer_str(&text)))
         error_set(error, "is none of the choices");

@@ -32,7 +32,22 @@ struct place {
     struct str schema, value;
 };
 
-typedef enum input_schema_verdict (*keyword_check)(const struct place *place, struct str argument);
+/* What the schemas of allOf, anyOf and oneOf must do. */
+enum fitting { FITS_ALL, FITS_ANY, FITS_ONE };
+
+/* The keyword's argument is checked by the function, as the keyword's row says. */
+struct keyword;
+typedef enum input_schema_verdict keyword_check(const struct place *place, struct str argument,
+                                                const struct keyword *keyword);
+struct keyword {
+    const char *name;
+    keyword_check *check; /* NULL: it says nothing of which values are good */
+    bool is_most;         /* of a bound: the value is at most the argument, or at least */
+    bool is_exclusive;    /* and not equal */
+    enum json_type type;  /* whose size is bound */
+    enum fitting fitting;
+    const char *why; /* what is wrong with a value that does not fit */
+};
 
 static enum input_schema_verdict check_value(struct check *check, struct str schema,
                                              struct str value);
@@ -57,21 +72,15 @@ static enum input_schema_verdict fits_if(const struct place *place, bool fits, c
 
 /* ---- numbers ---- */
 
-static double double_of(struct str text)
-{
-    char *copy = memory_copy_str(text);
-    double number = strtod(copy, NULL);
-    free(copy);
-    return number;
-}
-
 /* As memcmp's sign; integers are compared without rounding. */
 static int input_schema_compare_numbers(struct str left, struct str right)
 {
     int64_t a, b;
     if (exact_integer_read(left, true, &a) && exact_integer_read(right, true, &b))
         return (a > b) - (a < b);
-    double x = double_of(left), y = double_of(right);
+    double x = 0, y = 0;
+    json_number(left, &x);
+    json_number(right, &y);
     return (x > y) - (x < y);
 }
 
@@ -123,7 +132,8 @@ static bool input_schema_has_type(struct str value, struct str name)
 }
 
 static enum input_schema_verdict input_schema_check_type(const struct place *place,
-                                                         struct str argument)
+                                                         struct str argument,
+                                                         const struct keyword *keyword)
 {
     size_t position = 0;
     struct str name;
@@ -134,7 +144,8 @@ static enum input_schema_verdict input_schema_check_type(const struct place *pla
     return fits_if(place, fits, "is of another type than the schema says");
 }
 
-static enum input_schema_verdict check_enum(const struct place *place, struct str argument)
+static enum input_schema_verdict check_enum(const struct place *place, struct str argument,
+                                            const struct keyword *keyword)
 {
     size_t position = 0;
     struct str item;
@@ -145,81 +156,49 @@ static enum input_schema_verdict check_enum(const struct place *place, struct st
     return fits_if(place, fits, "is none of the values that the schema lists");
 }
 
-static enum input_schema_verdict check_const(const struct place *place, struct str argument)
+static enum input_schema_verdict check_const(const struct place *place, struct str argument,
+                                             const struct keyword *keyword)
 {
     return fits_if(place, input_schema_are_equal(argument, place->value),
                    "is not the value of the schema");
 }
 
-static enum input_schema_verdict
-input_schema_check_bound(const struct place *place, struct str argument, int wanted, bool may_equal)
+static enum input_schema_verdict input_schema_check_bound(const struct place *place,
+                                                          struct str argument,
+                                                          const struct keyword *keyword)
 {
     if (json_type(place->value) != JSON_NUMBER)
         return INPUT_SCHEMA_FITS;
     if (json_type(argument) != JSON_NUMBER)
         return unknown(place, STR("of a bound that is no number"));
     int sign = input_schema_compare_numbers(place->value, argument);
-    return fits_if(place, sign == wanted || (may_equal && sign == 0),
-                   wanted > 0 ? "is too small" : "is too large");
-}
-
-static enum input_schema_verdict check_minimum(const struct place *place, struct str argument)
-{
-    return input_schema_check_bound(place, argument, 1, true);
-}
-
-static enum input_schema_verdict check_maximum(const struct place *place, struct str argument)
-{
-    return input_schema_check_bound(place, argument, -1, true);
-}
-
-static enum input_schema_verdict check_above(const struct place *place, struct str argument)
-{
-    return input_schema_check_bound(place, argument, 1, false);
-}
-
-static enum input_schema_verdict check_below(const struct place *place, struct str argument)
-{
-    return input_schema_check_bound(place, argument, -1, false);
+    bool fits = sign == 0 ? !keyword->is_exclusive : (sign < 0) == keyword->is_most;
+    return fits_if(place, fits, keyword->is_most ? "is too large" : "is too small");
 }
 
 /* ---- sizes ---- */
 
-static size_t input_schema_count_characters(struct str value)
+static size_t size_of(struct str value)
 {
     OWNED_BUFFER(text);
-    size_t count = 0;
+    if (json_type(value) != JSON_STRING)
+        return json_count(value);
     json_decode_string(value, &text);
-    for (size_t i = 0; i < text.length; i++)
-        count += ((unsigned char)text.bytes[i] & 0xC0) != 0x80;
-    return count;
+    return str_utf8_count(buffer_str(&text));
 }
 
 static enum input_schema_verdict check_size(const struct place *place, struct str argument,
-                                            enum json_type type, bool is_most)
+                                            const struct keyword *keyword)
 {
     int64_t bound;
-    if (json_type(place->value) != type)
+    if (json_type(place->value) != keyword->type)
         return INPUT_SCHEMA_FITS;
     if (!exact_integer_read(argument, true, &bound) || bound < 0)
         return unknown(place, STR("of a size that is no whole number"));
-    size_t size = type == JSON_STRING ? input_schema_count_characters(place->value)
-                                      : json_count(place->value);
-    bool fits = is_most ? size <= (size_t)bound : size >= (size_t)bound;
-    return fits_if(place, fits, is_most ? "is too long" : "is too short");
+    size_t size = size_of(place->value);
+    bool fits = keyword->is_most ? size <= (size_t)bound : size >= (size_t)bound;
+    return fits_if(place, fits, keyword->is_most ? "is too long" : "is too short");
 }
-
-#define SIZE_CHECK(name, type, is_most)                                                            \
-    static enum input_schema_verdict name(const struct place *place, struct str argument)          \
-    {                                                                                              \
-        return check_size(place, argument, type, is_most);                                         \
-    }
-SIZE_CHECK(check_min_length, JSON_STRING, false)
-SIZE_CHECK(check_max_length, JSON_STRING, true)
-SIZE_CHECK(check_min_items, JSON_ARRAY, false)
-SIZE_CHECK(check_max_items, JSON_ARRAY, true)
-SIZE_CHECK(check_min_properties, JSON_OBJECT, false)
-SIZE_CHECK(check_max_properties, JSON_OBJECT, true)
 
 /* ---- objects and arrays ---- */
 
@@ -232,7 +211,8 @@ static struct str member_of(struct str object, struct str raw_key)
     return value;
 }
 
-static enum input_schema_verdict check_properties(const struct place *place, struct str argument)
+static enum input_schema_verdict check_properties(const struct place *place, struct str argument,
+                                                  const struct keyword *keyword)
 {
     size_t position = 0;
     struct str key, schema;
@@ -253,7 +233,8 @@ static enum input_schema_verdict check_properties(const struct place *place, str
 }
 
 static enum input_schema_verdict input_schema_check_required(const struct place *place,
-                                                             struct str argument)
+                                                             struct str argument,
+                                                             const struct keyword *keyword)
 {
     size_t position = 0;
     struct str item;
@@ -268,7 +249,8 @@ static enum input_schema_verdict input_schema_check_required(const struct place 
 }
 
 /* Beside `properties` in the same schema; patternProperties is not known, so there is none. */
-static enum input_schema_verdict check_additional(const struct place *place, struct str argument)
+static enum input_schema_verdict check_additional(const struct place *place, struct str argument,
+                                                  const struct keyword *keyword)
 {
     struct str properties = json_member(place->schema, "properties"), key, value;
     size_t position = 0;
@@ -284,7 +266,8 @@ static enum input_schema_verdict check_additional(const struct place *place, str
     return verdict;
 }
 
-static enum input_schema_verdict check_items(const struct place *place, struct str argument)
+static enum input_schema_verdict check_items(const struct place *place, struct str argument,
+                                             const struct keyword *keyword)
 {
     size_t position = 0;
     struct str item;
@@ -297,51 +280,28 @@ static enum input_schema_verdict check_items(const struct place *place, struct s
 
 /* ---- several schemas ---- */
 
-struct tally {
-    size_t fitting, all;
-    bool is_unknown;
-};
-
-static struct tally tally_of(const struct place *place, struct str schemas)
+static enum input_schema_verdict check_several(const struct place *place, struct str argument,
+                                               const struct keyword *keyword)
 {
-    struct tally tally = {0, 0, json_type(schemas) != JSON_ARRAY};
-    size_t position = 0;
+    size_t position = 0, fitting = 0, all = 0;
     struct str schema;
-    while (!tally.is_unknown && json_next_element(schemas, &position, &schema)) {
+    if (json_type(argument) != JSON_ARRAY)
+        return INPUT_SCHEMA_UNKNOWN;
+    for (; json_next_element(argument, &position, &schema); all++) {
         enum input_schema_verdict verdict = check_value(place->check, schema, place->value);
-        tally.all++;
-        tally.fitting += verdict == INPUT_SCHEMA_FITS;
-        tally.is_unknown = verdict == INPUT_SCHEMA_UNKNOWN;
+        if (verdict == INPUT_SCHEMA_UNKNOWN)
+            return verdict;
+        fitting += verdict == INPUT_SCHEMA_FITS;
     }
-    return tally;
-}
-
-static enum input_schema_verdict check_all_of(const struct place *place, struct str argument)
-{
-    struct tally tally = tally_of(place, argument);
-    if (tally.is_unknown)
-        return INPUT_SCHEMA_UNKNOWN;
-    return fits_if(place, tally.fitting == tally.all, "does not fit all schemas of allOf");
-}
-
-static enum input_schema_verdict check_any_of(const struct place *place, struct str argument)
-{
-    struct tally tally = tally_of(place, argument);
-    if (tally.is_unknown)
-        return INPUT_SCHEMA_UNKNOWN;
-    return fits_if(place, tally.fitting > 0, "fits no schema of anyOf");
-}
-
-static enum input_schema_verdict check_one_of(const struct place *place, struct str argument)
-{
-    struct tally tally = tally_of(place, argument);
-    if (tally.is_unknown)
-        return INPUT_SCHEMA_UNKNOWN;
-    return fits_if(place, tally.fitting == 1, "does not fit exactly one schema of oneOf");
+    bool fits = keyword->fitting == FITS_ALL   ? fitting == all
+                : keyword->fitting == FITS_ANY ? fitting > 0
+                                               : fitting == 1;
+    return fits_if(place, fits, keyword->why);
 }
 
 /* "#/$defs/name": a path into the root, whose steps need no decoding. */
-static enum input_schema_verdict check_ref(const struct place *place, struct str argument)
+static enum input_schema_verdict check_ref(const struct place *place, struct str argument,
+                                           const struct keyword *keyword)
 {
     char *reference = json_string_text(argument, NULL);
     struct str target = place->check->root, step, rest;
@@ -359,7 +319,8 @@ static enum input_schema_verdict check_ref(const struct place *place, struct str
     return check_value(place->check, target, place->value);
 }
 
-static enum input_schema_verdict check_unique(const struct place *place, struct str argument)
+static enum input_schema_verdict check_unique(const struct place *place, struct str argument,
+                                              const struct keyword *keyword)
 {
     bool matters = json_type(argument) != JSON_FALSE && json_type(place->value) == JSON_ARRAY &&
                    json_count(place->value) > 1;
@@ -367,41 +328,39 @@ static enum input_schema_verdict check_unique(const struct place *place, struct 
 }
 
 /* Another base for references. */
-static enum input_schema_verdict check_id(const struct place *place, struct str argument)
+static enum input_schema_verdict check_id(const struct place *place, struct str argument,
+                                          const struct keyword *keyword)
 {
-    (void)argument;
+    (void)argument, (void)keyword;
     bool is_root = place->schema.bytes == place->check->root.bytes;
     return is_root ? INPUT_SCHEMA_FITS : unknown(place, STR("$id"));
 }
 
 /* ---- one schema ---- */
 
-/* NULL: the keyword says nothing of which values are good. */
-static const struct {
-    const char *name;
-    keyword_check check;
-} keywords[] = {
+static const struct keyword keywords[] = {
     {"type", input_schema_check_type},
     {"enum", check_enum},
     {"const", check_const},
-    {"minimum", check_minimum},
-    {"maximum", check_maximum},
-    {"exclusiveMinimum", check_above},
-    {"exclusiveMaximum", check_below},
-    {"minLength", check_min_length},
-    {"maxLength", check_max_length},
-    {"minItems", check_min_items},
-    {"maxItems", check_max_items},
-    {"minProperties", check_min_properties},
-    {"maxProperties", check_max_properties},
+    {"minimum", input_schema_check_bound},
+    {"maximum", input_schema_check_bound, .is_most = true},
+    {"exclusiveMinimum", input_schema_check_bound, .is_exclusive = true},
+    {"exclusiveMaximum", input_schema_check_bound, .is_most = true, .is_exclusive = true},
+    {"minLength", check_size, .type = JSON_STRING},
+    {"maxLength", check_size, .type = JSON_STRING, .is_most = true},
+    {"minItems", check_size, .type = JSON_ARRAY},
+    {"maxItems", check_size, .type = JSON_ARRAY, .is_most = true},
+    {"minProperties", check_size, .type = JSON_OBJECT},
+    {"maxProperties", check_size, .type = JSON_OBJECT, .is_most = true},
     {"properties", check_properties},
     {"required", input_schema_check_required},
     {"additionalProperties", check_additional},
     {"items", check_items},
     {"uniqueItems", check_unique},
-    {"allOf", check_all_of},
-    {"anyOf", check_any_of},
-    {"oneOf", check_one_of},
+    {"allOf", check_several, .fitting = FITS_ALL, .why = "does not fit all schemas of allOf"},
+    {"anyOf", check_several, .fitting = FITS_ANY, .why = "fits no schema of anyOf"},
+    {"oneOf", check_several, .fitting = FITS_ONE,
+     .why = "does not fit exactly one schema of oneOf"},
     {"$ref", check_ref},
     {"$id", check_id},
     {"$schema", NULL},
@@ -427,7 +386,8 @@ static enum input_schema_verdict check_keyword(const struct place *place, struct
     struct str quoted = str_slice(key.bytes - 1, key.length + 2);
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) {
         if (json_string_equals(quoted, str_from(keywords[i].name)))
-            return keywords[i].check ? keywords[i].check(place, argument) : INPUT_SCHEMA_FITS;
+            return keywords[i].check ? keywords[i].check(place, argument, &keywords[i])
+                                     : INPUT_SCHEMA_FITS;
     }
     return str_starts_with(key, STR("x-")) ? INPUT_SCHEMA_FITS : unknown(place, key);
 }

@@ -63,14 +63,6 @@ void reason_property_write(struct buffer *out, struct str schema, bool is_requir
     json_write_changed(out, schema, changes, is_required ? 2 : 1);
 }
 
-static size_t reason_property_count_characters(struct str text)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < text.length; i++)
-        count += ((unsigned char)text.bytes[i] & 0xC0) != 0x80;
-    return count;
-}
-
 enum reason_property reason_property_read(struct str arguments, struct buffer *reason)
 {
     struct str value = json_member(arguments, REASON_PROPERTY);
@@ -80,7 +72,7 @@ enum reason_property reason_property_read(struct str arguments, struct buffer *r
     buffer_init(&text);
     bool is_text = json_decode_string(value, &text);
     struct str trimmed = str_trim(buffer_str(&text));
-    size_t length = is_text ? reason_property_count_characters(trimmed) : 0;
+    size_t length = is_text ? str_utf8_count(trimmed) : 0;
     bool has_nul = length > 0 && memchr(trimmed.bytes, 0, trimmed.length);
     bool is_good = !has_nul && length >= REASON_PROPERTY_LEAST && length <= REASON_PROPERTY_MOST &&
                    visible_has_content(trimmed);

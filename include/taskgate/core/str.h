@@ -69,6 +69,8 @@ void str_join(char *out, size_t size, struct str first, struct str second);
 bool str_is_utf8(struct str s);
 /* How many bytes of it are UTF-8, up to the first that is not. */
 size_t str_utf8_length(struct str s);
+/* How many characters it has. */
+size_t str_utf8_count(struct str s);
 /* Reads the first code point; returns its bytes, or 0 where it is not UTF-8 or empty. */
 size_t str_code_point(struct str s, unsigned *code_point);
 /* The first `most` bytes of it, or fewer where a character would be cut in two. */

@@ -46,6 +46,9 @@ enum json_type {
 /* JSON_NONE for empty text. */
 enum json_type json_type(struct str value);
 
+/* The value of a number, as near as a double has it. false: it is none. */
+bool json_number(struct str value, double *number);
+
 /* The value of the member `key` of an object (key given decoded), trimmed of white space;
  * empty when `object` is no object or has no such member. */
 struct str json_member(struct str object, const char *key);
