@@ -31,6 +31,7 @@ int64_t config_memory_limit(const struct config *config);
 /* Compiles the data for lookups; called once, after validation. */
 void config_compile(struct config *config);
 
+void config_strings_add(struct config_strings *strings, struct str text);
 /* Any may be a secret. */
 void config_forget_texts(struct config_strings *texts);
 /* Frees what read_document() has stored in the mapping `target` of this pattern, and in those below

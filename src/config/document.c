@@ -49,6 +49,11 @@ bool node_is_null(const struct node *node)
            strcmp(node->text, "NULL") == 0;
 }
 
+const char *node_text(const struct node *node)
+{
+    return node && node->kind == NODE_TEXT && !node_is_null(node) ? node->text : NULL;
+}
+
 char *document_join(const char *path, const char *name)
 {
     OWNED char *quoted = NULL;
@@ -151,15 +156,6 @@ static void document_complain(const struct builder *builder, yaml_mark_t mark, c
     complain_of(builder, *builder->path ? builder->path : NULL, mark, hint, what);
 }
 
-/* The reader gives the place of a bad byte in bytes. */
-static size_t document_count_characters(const struct source_text *source, size_t bytes)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < bytes && i < source->text.length; i++)
-        count += ((unsigned char)source->text.bytes[i] & 0xC0) != 0x80;
-    return count;
-}
-
 /* The text from a character on, to the end of its line. */
 static struct str line_from(const struct source_text *source, size_t index)
 {
@@ -200,8 +196,12 @@ static bool next_event(struct builder *builder, yaml_event_t *event)
         memory_format("this is not YAML: %s%s%s", parser->problem, parser->context ? ", " : "",
                       parser->context ? parser->context : "");
     yaml_mark_t mark = parser->problem_mark;
-    if (parser->error == YAML_READER_ERROR)
-        mark.index = document_count_characters(builder->report->source, parser->problem_offset);
+    if (parser->error == YAML_READER_ERROR) { /* which gives the place of a bad byte in bytes */
+        struct str text = buffer_str(&builder->report->source->text);
+        size_t bytes = parser->problem_offset;
+        mark.index =
+            str_utf8_count(str_slice(text.bytes, bytes < text.length ? bytes : text.length));
+    }
     struct str line = line_from(builder->report->source, mark.index);
     /* An alias that is none is reported behind its star. */
     bool is_alias = parser->context && strstr(parser->context, "alias");

@@ -38,6 +38,8 @@ const struct node *node_get(const struct node *mapping, const char *key);
 /* No value, or YAML's null: an optional key that is written but left empty. */
 bool node_is_null(const struct node *node);
 
+/* The single value, unless it is null; else NULL. */
+const char *node_text(const struct node *node);
 /* "path.name", with the name in quotes where it would not read as one. The caller frees. */
 char *document_join(const char *path, const char *name);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "checks.h"
+#include "config_private.h"
 #include "environment.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
@@ -103,18 +104,11 @@ const struct variable environment_table[] = {
 /* clang-format on */
 const size_t environment_count = sizeof environment_table / sizeof *environment_table;
 
-/* A variable counts as set if its value is not empty. */
-static const char *environment_value_of(const struct draft *draft, const char *name)
-{
-    const char *value = draft->environment(name);
-    return value && *value ? value : NULL;
-}
-
 /* The spelling that is set and comes first, or MAX_SPELLINGS. */
 static size_t find_spelling(const struct draft *draft, const struct variable *variable)
 {
     for (size_t i = 0; i < MAX_SPELLINGS && variable->spellings[i].name; i++) {
-        if (environment_value_of(draft, variable->spellings[i].name))
+        if (draft_variable(draft, variable->spellings[i].name))
             return i;
     }
     return MAX_SPELLINGS;
@@ -167,10 +161,10 @@ static void apply_number(const struct draft *draft, const struct variable *varia
     const char *name = variable->spellings[spelling].name;
     for (size_t i = spelling + 1; i < MAX_SPELLINGS && variable->spellings[i].name; i++) {
         OWNED char *message = memory_format("%s is set as well and wins", name);
-        if (environment_value_of(draft, variable->spellings[i].name))
+        if (draft_variable(draft, variable->spellings[i].name))
             environment_warn(draft, variable->spellings[i].name, variable->sets, NULL, message);
     }
-    if (!str_to_u64(str_trim(str_from(environment_value_of(draft, name))), &number)) {
+    if (!str_to_u64(str_trim(str_from(draft_variable(draft, name))), &number)) {
         environment_warn(draft, name, variable->sets, NULL,
                          "this is no whole number, the variable is ignored");
         return;
@@ -186,7 +180,7 @@ static void apply_number(const struct draft *draft, const struct variable *varia
 
 static void apply_address(const struct draft *draft, const struct variable *variable)
 {
-    const char *value = environment_value_of(draft, variable->spellings[0].name);
+    const char *value = draft_variable(draft, variable->spellings[0].name);
     struct error error;
     if (value && !check_address(str_from(value), &error))
         environment_complain(draft, variable->spellings[0].name, variable->sets, NULL,
@@ -197,7 +191,7 @@ static void apply_address(const struct draft *draft, const struct variable *vari
 
 static void apply_text(const struct draft *draft, const struct variable *variable)
 {
-    const char *value = environment_value_of(draft, variable->spellings[0].name);
+    const char *value = draft_variable(draft, variable->spellings[0].name);
     char *text;
     if (!value)
         value = variable->default_text;
@@ -209,32 +203,22 @@ static void apply_text(const struct draft *draft, const struct variable *variabl
     memcpy((char *)draft->config + variable->offset, &text, sizeof text);
 }
 
-static bool environment_holds(const struct config_strings *strings, struct str text)
-{
-    for (size_t i = 0; i < strings->count; i++) {
-        if (str_equal(str_from(strings->items[i]), text))
-            return true;
-    }
-    return false;
-}
-
 static void apply_force_required(const struct draft *draft, const struct variable *variable)
 {
     struct config_strings *names = &draft->config->force_required;
-    struct str name, rest = str_from(environment_value_of(draft, variable->spellings[0].name));
+    struct str name, rest = str_from(draft_variable(draft, variable->spellings[0].name));
     while (rest.length) {
         str_cut(rest, ',', &name, &rest);
         name = str_trim(name);
-        if (name.length == 0 || environment_holds(names, name))
-            continue;
-        names->items = memory_grow_array(names->items, names->count + 1, sizeof *names->items);
-        names->items[names->count++] = memory_copy_str(name);
+        OWNED char *text = memory_copy_str(name);
+        if (*text && !config_strings_have(names, text))
+            config_strings_add(names, name);
     }
 }
 
 static void apply_upstream(const struct draft *draft, const struct variable *variable)
 {
-    const char *name = variable->spellings[0].name, *value = environment_value_of(draft, name);
+    const char *name = variable->spellings[0].name, *value = draft_variable(draft, name);
     struct config *config = draft->config;
     struct error error;
     if (!value)
@@ -255,7 +239,7 @@ static void apply_upstream(const struct draft *draft, const struct variable *var
 static void apply_refused(const struct draft *draft, const struct variable *variable)
 {
     const char *name = variable->spellings[0].name;
-    struct str value = str_trim(str_from(environment_value_of(draft, name)));
+    struct str value = str_trim(str_from(draft_variable(draft, name)));
     struct str candidate, rest = str_from(variable->allowed);
     if (value.length == 0)
         return;
@@ -337,7 +321,7 @@ void environment_apply(const struct draft *draft)
             apply_refused(draft, variable);
             break;
         case VARIABLE_WITHOUT_EFFECT:
-            if (environment_value_of(draft, variable->spellings[0].name))
+            if (draft_variable(draft, variable->spellings[0].name))
                 environment_warn(draft, variable->spellings[0].name, NULL, variable->help,
                                  "the variable has no effect");
             break;

@@ -46,8 +46,7 @@ static struct config *load_shadow(const struct draft *draft);
 static void load_fill(const struct draft *draft)
 {
     struct config *config = draft->config;
-    const char *store_path = draft->environment("THOUGHTGATE_STORE_PATH");
-    config->store_path_is_default = !(store_path && *store_path) &&
+    config->store_path_is_default = !draft_variable(draft, "THOUGHTGATE_STORE_PATH") &&
                                     node_is_null(node_get(node_get(draft->root, "store"), "path"));
     environment_apply(draft);
     validate_schema(draft);

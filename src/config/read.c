@@ -222,9 +222,7 @@ static void read_add_text(const struct entry *entry, const struct node *node, co
     } else if (entry->key->check && !entry->key->check(str_from(node->text), &error)) {
         refuse_value(&item, node, error.message);
     } else {
-        strings->items =
-            memory_grow_array(strings->items, strings->count + 1, sizeof *strings->items);
-        strings->items[strings->count++] = memory_copy_text(node->text);
+        config_strings_add(strings, str_from(node->text));
     }
 }
 
@@ -452,6 +450,12 @@ void read_document(const struct report *report, const struct node *root, struct 
 }
 
 /* ---- the end of the values ---- */
+
+void config_strings_add(struct config_strings *strings, struct str text)
+{
+    strings->items = memory_grow_array(strings->items, strings->count + 1, sizeof *strings->items);
+    strings->items[strings->count++] = memory_copy_str(text);
+}
 
 void config_forget_texts(struct config_strings *texts)
 {

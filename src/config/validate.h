@@ -7,6 +7,7 @@
 
 #include "document.h"
 #include "taskgate/config/config.h"
+#include "taskgate/core/buffer.h"
 
 /* A configuration while it is being made. */
 struct draft {
@@ -38,6 +39,17 @@ void view_report(const struct view *view, const struct node *node, bool is_warni
 /* Characters of an operator's token. Shorter ones are warned of. */
 #define CONFIG_TOKEN_MIN 16
 #define CONFIG_TOKEN_HINT "make one with: openssl rand -hex 24"
+
+/* The value of the variable. NULL where it is not set, or empty. */
+static inline const char *draft_variable(const struct draft *draft, const char *name)
+{
+    const char *value = name ? draft->environment(name) : NULL;
+    return value && *value ? value : NULL;
+}
+
+/* Makes the file's name one beside the configuration, and appends what it holds to `text`. NULL, or
+ * why it cannot be read. The configuration is read again when the file changes. */
+const char *validate_read_file(const struct draft *draft, char **name, struct buffer *text);
 
 /* The secret in the environment variable that `variable` names, which the caller frees; NULL where
  * it names none, or with a finding where that holds none. */

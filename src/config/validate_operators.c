@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "checks.h"
+#include "config_private.h"
 #include "distance.h"
 #include "taskgate/config/people.h"
 #include "taskgate/core/digest.h"
@@ -14,20 +15,14 @@
 
 #define KEY "admin.oidc"
 
-static void validate_operators_add(struct config_strings *strings, const char *text)
-{
-    strings->items = memory_grow_array(strings->items, strings->count + 1, sizeof *strings->items);
-    strings->items[strings->count++] = memory_copy_text(text);
-}
-
 static void check_scopes(const struct draft *draft, const struct node *oidc)
 {
     struct config_strings *scopes = &draft->config->oidc.scopes;
     const struct node *node = node_get(oidc, "scopes");
     if (node_is_null(node)) {
-        validate_operators_add(scopes, "openid");
-        validate_operators_add(scopes, "profile");
-        validate_operators_add(scopes, "email");
+        config_strings_add(scopes, STR("openid"));
+        config_strings_add(scopes, STR("profile"));
+        config_strings_add(scopes, STR("email"));
     } else if (!config_strings_have(scopes, "openid")) {
         report_error(&draft->report, node, KEY ".scopes", NULL, "openid is missing");
     }
@@ -72,11 +67,6 @@ void validate_oidc(const struct draft *draft)
 }
 
 #define OWN_TOKEN_VARIABLE "THOUGHTGATE_ADMIN_TOKEN"
-
-static bool validate_operators_is_text(const struct node *node)
-{
-    return node && node->kind == NODE_TEXT && !node_is_null(node);
-}
 
 /* ---- people ---- */
 
@@ -173,11 +163,11 @@ static void validate_person(const struct draft *draft, const struct node *node, 
 static void resolve_token(const struct draft *draft, const struct node *variable, const char *path,
                           struct config_token *token)
 {
-    const char *secret = draft->environment(variable->text);
+    const char *secret = draft_variable(draft, variable->text);
     struct error error;
-    if ((!secret || !*secret) && draft->needs_no_secrets)
+    if (!secret && draft->needs_no_secrets)
         return;
-    if (!secret || !*secret) {
+    if (!secret) {
         report_error(&draft->report, variable, path, "set it to the token",
                      "V-014 the environment variable %s is not set",
                      check_shown_variable(variable->text));
@@ -214,9 +204,9 @@ static void check_person_of(const struct draft *draft, const struct node *node, 
 static void warn_of_own(const struct draft *draft, const struct node *node, const char *path,
                         const struct config_token *token)
 {
-    const char *own = draft->environment(OWN_TOKEN_VARIABLE);
+    const char *own = draft_variable(draft, OWN_TOKEN_VARIABLE);
     char digest[DIGEST_HEX_BYTES];
-    if (!own || !*own)
+    if (!own)
         return;
     digest_sha256_hex(str_from(own), digest);
     if (strcmp(digest, token->sha256) == 0)
@@ -233,12 +223,11 @@ static void validate_token(const struct draft *draft, const struct node *node, s
     struct error error;
     OWNED char *path = memory_format("admin.tokens[%zu]", index);
     OWNED char *variable_path = memory_format("%s.token_env", path);
-    if (validate_operators_is_text(variable) == validate_operators_is_text(digest))
+    if (!node_text(variable) == !node_text(digest))
         report_error(&draft->report, node, path, NULL, "needs either token_env or token_sha256");
-    else if (validate_operators_is_text(variable) &&
-             check_variable_name(str_from(variable->text), &error))
+    else if (node_text(variable) && check_variable_name(str_from(variable->text), &error))
         resolve_token(draft, variable, variable_path, token);
-    else if (validate_operators_is_text(digest) && check_sha256(str_from(digest->text), &error)) {
+    else if (node_text(digest) && check_sha256(str_from(digest->text), &error)) {
         for (size_t i = 0; digest->text[i]; i++)
             token->sha256[i] = (char)(digest->text[i] | 0x20); /* to lower case */
     }
@@ -261,9 +250,9 @@ static const struct node *validate_operators_list_of(const struct draft *draft, 
 
 void validate_operators(const struct draft *draft)
 {
-    const char *own = draft->environment(OWN_TOKEN_VARIABLE);
     const struct node *people = validate_operators_list_of(draft, "people");
-    draft->config->has_own_token = (own && *own) || draft->config->token_count == 0;
+    draft->config->has_own_token =
+        draft_variable(draft, OWN_TOKEN_VARIABLE) || draft->config->token_count == 0;
     for (size_t i = 0; i < draft->config->person_count; i++)
         validate_person(draft, people->values[i], i);
     const struct node *tokens = validate_operators_list_of(draft, "tokens");
@@ -578,17 +567,10 @@ static void slack_complain(const struct view *view, bool is_warning, const char 
                 message);
 }
 
-static const char *validate_operators_text_of(const struct view *view, const char *key)
-{
-    const struct node *value = node_get(view->node, key);
-    return value && value->kind == NODE_TEXT && !node_is_null(value) ? value->text : NULL;
-}
-
 static const char *default_token_variable(const struct draft *draft)
 {
     for (size_t i = 0; i < sizeof token_variables / sizeof *token_variables; i++) {
-        const char *value = draft->environment(token_variables[i]);
-        if (value && *value)
+        if (draft_variable(draft, token_variables[i]))
             return token_variables[i];
     }
     return token_variables[0];
@@ -597,20 +579,19 @@ static const char *default_token_variable(const struct draft *draft)
 /* A file of ThoughtGate's loads without Slack's token as well: then the admin endpoint decides. */
 static char *validate_operators_find_token(const struct view *view)
 {
-    const char *named = validate_operators_text_of(view, "token_env");
+    const char *named = node_text(node_get(view->node, "token_env"));
     const char *variable = named ? named : default_token_variable(view->draft);
-    const char *token = view->draft->environment(variable);
+    const char *token = draft_variable(view->draft, variable);
     struct error error;
-    if (token && *token && check_header_value(str_from(token), &error))
+    if (token && check_header_value(str_from(token), &error))
         return memory_copy_text(token);
     if (view->draft->needs_no_secrets)
         return NULL;
     OWNED char *message =
-        token && *token
-            ? memory_format("in the environment variable %s: %s", variable, error.message)
-            : memory_format("V-014 the environment variable %s is not set, so nothing is sent to "
-                            "Slack; the admin endpoint decides",
-                            check_shown_variable(variable));
+        token ? memory_format("in the environment variable %s: %s", variable, error.message)
+              : memory_format("V-014 the environment variable %s is not set, so nothing is sent to "
+                              "Slack; the admin endpoint decides",
+                              check_shown_variable(variable));
     slack_complain(view, true, "token_env", "set it to the token of the bot", message);
     return NULL;
 }
@@ -622,7 +603,7 @@ static void add_mentions(const struct view *view, struct config_notify *notify)
         struct error error;
         const char *id = list->values[i]->kind == NODE_TEXT ? list->values[i]->text : "";
         if (check_slack_id(str_from(id), &error))
-            validate_operators_add(&notify->mention, id);
+            config_strings_add(&notify->mention, str_from(id));
         else
             slack_complain(view, true, "mention", "write ids, such as U012ABCDEF",
                            "only ids of Slack's are mentioned, the others are left out");
@@ -694,8 +675,8 @@ static bool needs_page(const struct config_workflow *workflow)
 static void add_destination(const struct view *view)
 {
     struct config *config = view->draft->config;
-    const char *channel = validate_operators_text_of(view, "channel"),
-               *url = validate_operators_text_of(view, "url");
+    const char *channel = node_text(node_get(view->node, "channel")),
+               *url = node_text(node_get(view->node, "url"));
     if (!channel)
         channel = config->slack.channel;
     if (!channel) {
@@ -711,7 +692,7 @@ static void add_destination(const struct view *view)
     struct config_notify *notify = validate_operators_find_endpoint(config, url, channel);
     if (!notify)
         notify = validate_operators_add_endpoint(view, url, channel);
-    validate_operators_add(&notify->destination_of, view->workflow->name);
+    config_strings_add(&notify->destination_of, str_from(view->workflow->name));
     set_secrets(view, notify, token);
     if (!config->public_url && needs_page(view->workflow))
         slack_complain(view, true, "type", "set admin.public_url",

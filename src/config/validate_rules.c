@@ -88,12 +88,6 @@ static void check_schema(const struct draft *draft, const struct node *node)
                    "attributes that the gateway itself makes");
 }
 
-static const char *variable(const struct draft *draft, const char *name)
-{
-    const char *value = draft->environment(name);
-    return value && *value ? value : NULL;
-}
-
 /* Only the first existing source counts. A shadow's own files come before the variables, because
  * the variables hold the policies in force, and a shadow is meant to differ. */
 void validate_cedar(const struct draft *draft)
@@ -102,8 +96,8 @@ void validate_cedar(const struct draft *draft)
     const struct node *list = node_get(cedar, "policies");
     bool has_list = list && list->kind == NODE_LIST && list->count > 0;
     bool is_own = draft->is_shadow && has_list;
-    const char *file = is_own ? NULL : variable(draft, FILE_VARIABLE);
-    const char *text = is_own ? NULL : variable(draft, TEXT_VARIABLE);
+    const char *file = is_own ? NULL : draft_variable(draft, FILE_VARIABLE);
+    const char *text = is_own ? NULL : draft_variable(draft, TEXT_VARIABLE);
     if (file)
         add_file_of_variable(draft, FILE_VARIABLE, file);
     else if (text)
@@ -274,19 +268,26 @@ static void check_fillable(const struct view *view)
     ballot_votes_finish(&ballot.votes);
 }
 
+/* Whether somebody of this file may; where people sign in, nobody knows who they are. */
+static bool may_anybody(const struct config *config, const struct ballot_terms *terms,
+                        bool (*may)(const struct ballot_terms *terms, const struct person *person))
+{
+    struct ballot_votes votes = {NULL, 0};
+    bool is_anybody = electorate_is_open(config);
+    electorate_add(config, &votes);
+    for (size_t i = 0; i < votes.count; i++)
+        is_anybody = is_anybody || may(terms, &votes.items[i].person);
+    ballot_votes_finish(&votes);
+    return is_anybody;
+}
+
 static void check_emergency(const struct view *view)
 {
     const struct config *config = view->draft->config;
     const struct ballot_terms *terms = &view->workflow->ballot;
-    struct ballot_votes votes = {NULL, 0};
-    bool is_anybody = terms->emergency.count == 0 || electorate_is_open(config);
-    electorate_add(config, &votes);
-    for (size_t i = 0; i < votes.count; i++)
-        is_anybody = is_anybody || ballot_may_in_emergency(terms, &votes.items[i].person);
-    if (!is_anybody)
+    if (terms->emergency.count > 0 && !may_anybody(config, terms, ballot_may_in_emergency))
         view_report(view, node_get(view->node, "emergency"), true, "emergency",
                     "put people into these groups", "nobody of this file is in the groups");
-    ballot_votes_finish(&votes);
 }
 
 static void check_grants(const struct view *view)
@@ -294,22 +295,16 @@ static void check_grants(const struct view *view)
     const struct config *config = view->draft->config;
     const struct ballot_terms *terms = &view->workflow->ballot;
     const struct node *grants = node_get(view->node, "grants");
-    struct ballot_votes votes = {NULL, 0};
-    bool is_anybody = terms->grants.by.count == 0 || electorate_is_open(config);
     if (!grants)
         return;
     ballots_check_list(view, node_get(grants, "by"), "grants.by");
     if (view->workflow->confirm != CONFIRM_OFF)
         view_report(view, grants, false, "grants", "take confirm or grants out",
                     "confirm asks the user about each call, and a grant decides before the answer");
-    electorate_add(config, &votes);
-    for (size_t i = 0; i < votes.count; i++)
-        is_anybody = is_anybody || ballot_may_grant(terms, &votes.items[i].person);
-    if (!is_anybody)
+    if (terms->grants.by.count > 0 && !may_anybody(config, terms, ballot_may_grant))
         view_report(view, node_get(grants, "by"), true, "grants.by",
                     "put people who may vote into these groups",
                     "nobody of this file who may vote is in the groups");
-    ballot_votes_finish(&votes);
 }
 
 /* Whether one path leads to the other, or to a part of it. */
@@ -771,8 +766,7 @@ static bool may_wait(const struct config *config)
 static bool has_approver(const struct draft *draft)
 {
     const struct config *config = draft->config;
-    const char *own = draft->environment(TOKEN_VARIABLE);
-    bool has = config->token_count == 0 || (own && *own) ||
+    bool has = config->token_count == 0 || draft_variable(draft, TOKEN_VARIABLE) ||
                (config->oidc.is_on && config->oidc.approvers.count > 0);
     for (size_t i = 0; i < config->token_count; i++)
         has = has || (config->tokens[i].roles & ROLE_APPROVER);
@@ -818,7 +812,7 @@ static void check_state_key(const struct draft *draft)
 
 void validate_advice(const struct draft *draft)
 {
-    const char *own = draft->environment(TOKEN_VARIABLE);
+    const char *own = draft_variable(draft, TOKEN_VARIABLE);
     const struct node *admin = node_get(draft->root, "admin");
     if (draft->is_shadow)
         return;
@@ -829,7 +823,7 @@ void validate_advice(const struct draft *draft)
         report_warning(&draft->report, node_get(admin, "tokens"), "admin.tokens",
                        "give one the role approver",
                        "nobody may approve, so every call that needs a human expires");
-    if (own && *own && strlen(own) < CONFIG_TOKEN_MIN)
+    if (own && strlen(own) < CONFIG_TOKEN_MIN)
         problems_warning(draft->report.problems, (struct place){.file = TOKEN_VARIABLE}, NULL,
                          CONFIG_TOKEN_HINT, "the token is so short that it can be guessed");
 }

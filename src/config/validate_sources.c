@@ -19,10 +19,10 @@ char *validate_secret(const struct draft *draft, const struct node *variable, co
     if (!variable || variable->kind != NODE_TEXT ||
         !check_variable_name(str_from(variable->text), &error))
         return NULL;
-    const char *secret = draft->environment(variable->text);
-    if ((!secret || !*secret) && draft->needs_no_secrets)
+    const char *secret = draft_variable(draft, variable->text);
+    if (!secret && draft->needs_no_secrets)
         return NULL;
-    if (!secret || !*secret)
+    if (!secret)
         report_error(&draft->report, variable, path, "set it to the secret",
                      "V-014 the environment variable %s is not set",
                      check_shown_variable(variable->text));
@@ -32,6 +32,18 @@ char *validate_secret(const struct draft *draft, const struct node *variable, co
     else
         return memory_copy_text(secret);
     return NULL;
+}
+
+const char *validate_read_file(const struct draft *draft, char **name, struct buffer *text)
+{
+    struct config *config = draft->config;
+    struct config_file file;
+    char *path = config_path_beside(config->path, *name);
+    free(*name);
+    *name = path;
+    const char *failure = file_read(path, text, &file) ? NULL : strerror(errno);
+    config_add_file(config, path, &file);
+    return failure;
 }
 
 void view_report(const struct view *view, const struct node *node, bool is_warning, const char *key,
@@ -224,32 +236,48 @@ void validate_sources(const struct draft *draft)
 
 /* Certificates and keys: their files are read, and must fit together. */
 
-/* A `tls` block, and what was read of its files. */
+#define PARTS 3
+
+/* A `tls` block: each part that it may have, and what was read of its file. */
 struct block {
     const struct draft *draft;
     const struct node *node;
     const char *path;     /* "proxy.tls" */
-    bool is_whole;        /* so far: every file that is named was read */
-    const char *variable; /* the variable that has named the file in place of the block, or NULL */
+    const char *variable; /* the variable that has named a file in place of the block, or NULL */
+    /* By enum tls_part: the key, and where the file's name is; NULL: it has no such part. */
+    const char *keys[PARTS];
+    char **names[PARTS];
+    struct buffer texts[PARTS];
+    bool lacks; /* a file that is named */
 };
 
-struct texts {
-    struct buffer cert, key, ca;
-};
-
-static void validate_sources_finish(struct texts *texts)
+static void block_finish(struct block *block)
 {
-    if (texts->key.bytes)
-        explicit_bzero(texts->key.bytes, texts->key.length);
-    buffer_finish(&texts->cert);
-    buffer_finish(&texts->key);
-    buffer_finish(&texts->ca);
+    struct buffer *key = &block->texts[TLS_PART_KEY];
+    if (key->bytes)
+        explicit_bzero(key->bytes, key->length);
+    for (size_t i = 0; i < PARTS; i++)
+        buffer_finish(&block->texts[i]);
 }
 
-static void tls_complain(const struct block *block, const char *key, const char *what)
+static const char *block_name(const struct block *block, enum tls_part part)
 {
-    const struct node *node = node_get(block->node, key);
-    OWNED char *path = memory_format("%s.%s", block->path, key);
+    return block->names[part] ? *block->names[part] : NULL;
+}
+
+static struct str block_text(const struct block *block, enum tls_part part)
+{
+    const struct buffer *text = &block->texts[part];
+    return !block_name(block, part) ? STR_EMPTY : text->length ? buffer_str(text) : STR("");
+}
+
+/* The file's name, where it has one, and the words. */
+static void complain_of_file(const struct block *block, enum tls_part part, const char *words)
+{
+    const struct node *node = node_get(block->node, block->keys[part]);
+    const char *name = block_name(block, part);
+    OWNED char *path = memory_format("%s.%s", block->path, block->keys[part]);
+    OWNED char *what = memory_format("%s%s%s", name ? name : "", name ? " " : "", words);
     if (block->variable)
         problems_error(block->draft->report.problems, (struct place){.file = block->variable}, path,
                        NULL, "%s", what);
@@ -257,36 +285,16 @@ static void tls_complain(const struct block *block, const char *key, const char 
         report_error(&block->draft->report, node ? node : block->node, path, NULL, "%s", what);
 }
 
-/* Makes the file's name one beside the configuration, and reads it. */
-static void validate_sources_read_file(struct block *block, const char *key, char **name,
-                                       struct buffer *text)
+static void read_tls_part(struct block *block, enum tls_part part)
 {
-    struct config *config = block->draft->config;
-    struct config_file file;
-    if (!*name)
+    if (!block_name(block, part))
         return;
-    char *path = config_path_beside(config->path, *name);
-    free(*name);
-    *name = path;
-    if (!file_read(path, text, &file)) {
-        OWNED char *what = memory_format("%s cannot be read: %s", path, strerror(errno));
-        tls_complain(block, key, what);
-        block->is_whole = false;
-    }
-    config_add_file(config, path, &file);
-}
-
-static struct str validate_sources_text_of(const char *name, const struct buffer *text)
-{
-    return !name ? STR_EMPTY : text->length ? buffer_str(text) : STR("");
-}
-
-static void complain_of_file(const struct block *block, const char *key, const char *name,
-                             const struct error *error)
-{
-    OWNED char *what =
-        name ? memory_format("%s %s", name, error->message) : memory_copy_text(error->message);
-    tls_complain(block, key, what);
+    const char *failure = validate_read_file(block->draft, block->names[part], &block->texts[part]);
+    if (!failure)
+        return;
+    OWNED char *words = memory_format("cannot be read: %s", failure);
+    complain_of_file(block, part, words);
+    block->lacks = true;
 }
 
 /* It is used all the same: a restart must not fail for a date, and clients will say so. */
@@ -305,33 +313,31 @@ static void warn_of_dates(const struct block *block, const struct tls_server *se
 static void validate_port(const struct draft *draft, const char *side, bool lets_strangers_in,
                           struct config_tls *tls)
 {
-    static const char *const keys[] = {
-        [TLS_PART_CERT] = "cert", [TLS_PART_KEY] = "key", [TLS_PART_CA] = "client_ca"};
     OWNED char *path = memory_format("%s.tls", side);
-    struct block block = {draft, node_get(node_get(draft->root, side), "tls"), path, true, NULL};
-    struct texts texts = {0};
-    validate_sources_read_file(&block, "cert", &tls->cert, &texts.cert);
-    validate_sources_read_file(&block, "key", &tls->key, &texts.key);
-    validate_sources_read_file(&block, "client_ca", &tls->client_ca, &texts.ca);
-    if (block.is_whole && tls->cert && tls->key) {
+    struct block block = {.draft = draft,
+                          .node = node_get(node_get(draft->root, side), "tls"),
+                          .path = path,
+                          .keys = {"cert", "key", "client_ca"},
+                          .names = {&tls->cert, &tls->key, &tls->client_ca}};
+    for (enum tls_part part = 0; part < PARTS; part++)
+        read_tls_part(&block, part);
+    if (!block.lacks && tls->cert && tls->key) {
         const struct tls_server_settings settings = {
-            .cert = validate_sources_text_of(tls->cert, &texts.cert),
-            .key = validate_sources_text_of(tls->key, &texts.key),
-            .client_ca = validate_sources_text_of(tls->client_ca, &texts.ca),
+            .cert = block_text(&block, TLS_PART_CERT),
+            .key = block_text(&block, TLS_PART_KEY),
+            .client_ca = block_text(&block, TLS_PART_CA),
             .lets_strangers_in = lets_strangers_in,
             .min_version = tls->min_version,
         };
-        const char *const names[] = {
-            [TLS_PART_CERT] = tls->cert, [TLS_PART_KEY] = tls->key, [TLS_PART_CA] = tls->client_ca};
         enum tls_part part;
         struct error error;
         tls->server = tls_server_create(&settings, &part, &error);
         if (tls->server)
             warn_of_dates(&block, tls->server);
         else
-            complain_of_file(&block, keys[part], names[part], &error);
+            complain_of_file(&block, part, error.message);
     }
-    validate_sources_finish(&texts);
+    block_finish(&block);
 }
 
 static bool is_https(const char *url)
@@ -339,37 +345,43 @@ static bool is_https(const char *url)
     return url && strncasecmp(url, "https:", 6) == 0;
 }
 
-static void validate_source(const struct draft *draft, const struct node *node, size_t index)
+/* The block of what is called: `what` is at a plain address, or not. Without files nothing of it is
+ * said. */
+static void validate_called(struct block *block, const char *what, bool is_plain,
+                            struct tls_client **tls)
 {
-    static const char *const keys[] = {
-        [TLS_PART_CERT] = "cert", [TLS_PART_KEY] = "key", [TLS_PART_CA] = "ca"};
-    struct config_source *source = &draft->config->sources[index];
-    OWNED char *path = memory_format("sources[%zu].tls", index);
-    struct block block = {draft, node_get(node, "tls"), path, true, NULL};
-    struct texts texts = {0};
-    if (!source->tls_ca && !source->tls_cert && !source->tls_key)
-        return;
-    validate_sources_read_file(&block, "ca", &source->tls_ca, &texts.ca);
-    validate_sources_read_file(&block, "cert", &source->tls_cert, &texts.cert);
-    validate_sources_read_file(&block, "key", &source->tls_key, &texts.key);
-    const char *const names[] = {[TLS_PART_CERT] = source->tls_cert,
-                                 [TLS_PART_KEY] = source->tls_key,
-                                 [TLS_PART_CA] = source->tls_ca};
     enum tls_part part;
     struct error error;
-    if (block.is_whole) {
-        source->tls =
-            tls_client_create(validate_sources_text_of(source->tls_ca, &texts.ca),
-                              validate_sources_text_of(source->tls_cert, &texts.cert),
-                              validate_sources_text_of(source->tls_key, &texts.key), &part, &error);
-        if (!source->tls)
-            complain_of_file(&block, keys[part], names[part], &error);
+    if (!block_name(block, TLS_PART_CA) && !block_name(block, TLS_PART_CERT) &&
+        !block_name(block, TLS_PART_KEY))
+        return;
+    read_tls_part(block, TLS_PART_CA);
+    read_tls_part(block, TLS_PART_CERT);
+    read_tls_part(block, TLS_PART_KEY);
+    if (!block->lacks) {
+        *tls = tls_client_create(block_text(block, TLS_PART_CA), block_text(block, TLS_PART_CERT),
+                                 block_text(block, TLS_PART_KEY), &part, &error);
+        if (!*tls)
+            complain_of_file(block, part, error.message);
     }
     /* It would be believed to protect what goes out in plain text. */
-    if (source->url && !is_https(source->url))
-        report_error(&draft->report, block.node, path, "write an https url, or leave tls out",
-                     "the source is not called by TLS: its url is not https");
-    validate_sources_finish(&texts);
+    if (is_plain)
+        report_error(&block->draft->report, block->node, block->path,
+                     "write an https url, or leave tls out",
+                     "the %s is not called by TLS: its url is not https", what);
+    block_finish(block);
+}
+
+static void validate_source(const struct draft *draft, const struct node *node, size_t index)
+{
+    struct config_source *source = &draft->config->sources[index];
+    OWNED char *path = memory_format("sources[%zu].tls", index);
+    struct block block = {.draft = draft,
+                          .node = node_get(node, "tls"),
+                          .path = path,
+                          .keys = {"cert", "key", "ca"},
+                          .names = {&source->tls_cert, &source->tls_key, &source->tls_ca}};
+    validate_called(&block, "source", source->url && !is_https(source->url), &source->tls);
 }
 
 /* Of a mail server any url will do: it is asked for STARTTLS. */
@@ -377,43 +389,27 @@ static void validate_endpoint(const struct draft *draft, const struct node *node
 {
     struct config_notify *notify = &draft->config->notify[index];
     OWNED char *path = memory_format("notify[%zu].tls", index);
-    struct block block = {draft, node_get(node, "tls"), path, true, NULL};
-    struct texts texts = {0};
-    enum tls_part part;
-    struct error error;
-    validate_sources_read_file(&block, "ca", &notify->tls_ca, &texts.ca);
-    if (notify->tls_ca && block.is_whole) {
-        notify->tls = tls_client_create(validate_sources_text_of(notify->tls_ca, &texts.ca),
-                                        STR_EMPTY, STR_EMPTY, &part, &error);
-        if (!notify->tls)
-            complain_of_file(&block, "ca", notify->tls_ca, &error);
-    }
-    if (notify->tls_ca && notify->url && strncasecmp(notify->url, "http:", 5) == 0)
-        report_error(&draft->report, block.node, path, "write an https url, or leave tls out",
-                     "the endpoint is not called by TLS: its url is not https");
-    validate_sources_finish(&texts);
+    struct block block = {.draft = draft,
+                          .node = node_get(node, "tls"),
+                          .path = path,
+                          .keys = {[TLS_PART_CA] = "ca"},
+                          .names = {[TLS_PART_CA] = &notify->tls_ca}};
+    bool is_plain = notify->url && strncasecmp(notify->url, "http:", 5) == 0;
+    validate_called(&block, "endpoint", is_plain, &notify->tls);
 }
 
 static void validate_collector(const struct draft *draft)
 {
     struct config_telemetry *telemetry = &draft->config->telemetry;
     const struct node *otlp = node_get(node_get(draft->root, "telemetry"), "otlp");
-    struct block block = {draft, node_get(otlp, "tls"), "telemetry.otlp.tls", true,
-                          telemetry->tls_ca_variable};
-    struct texts texts = {0};
-    enum tls_part part;
-    struct error error;
-    validate_sources_read_file(&block, "ca", &telemetry->tls_ca, &texts.ca);
-    if (telemetry->tls_ca && block.is_whole) {
-        telemetry->tls = tls_client_create(validate_sources_text_of(telemetry->tls_ca, &texts.ca),
-                                           STR_EMPTY, STR_EMPTY, &part, &error);
-        if (!telemetry->tls)
-            complain_of_file(&block, "ca", telemetry->tls_ca, &error);
-    }
-    if (telemetry->tls_ca && telemetry->url && !is_https(telemetry->url))
-        report_error(&draft->report, block.node, block.path, "write an https url, or leave tls out",
-                     "the collector is not called by TLS: its url is not https");
-    validate_sources_finish(&texts);
+    struct block block = {.draft = draft,
+                          .node = node_get(otlp, "tls"),
+                          .path = "telemetry.otlp.tls",
+                          .variable = telemetry->tls_ca_variable,
+                          .keys = {[TLS_PART_CA] = "ca"},
+                          .names = {[TLS_PART_CA] = &telemetry->tls_ca}};
+    validate_called(&block, "collector", telemetry->url && !is_https(telemetry->url),
+                    &telemetry->tls);
 }
 
 /* A shadow listens nowhere and calls nobody. */
@@ -435,17 +431,11 @@ void validate_tls(const struct draft *draft)
 
 /* Rules about everything else: the schema's number, and the places of methods. */
 
-static bool validate_sources_is_text(const struct node *node)
-{
-    return node && node->kind == NODE_TEXT && !node_is_null(node);
-}
-
 void validate_schema(const struct draft *draft)
 {
     const struct node *schema = node_get(draft->root, "schema");
     int64_t version;
-    if (validate_sources_is_text(schema) && parse_integer(str_from(schema->text), &version) &&
-        version != 1)
+    if (node_text(schema) && parse_integer(str_from(schema->text), &version) && version != 1)
         report_error(&draft->report, schema, "schema", "write schema: 1",
                      "schema version %lld is not supported", (long long)version);
 }

@@ -1,5 +1,4 @@
 /* The database of the store, and this process among those that share it. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,19 +35,14 @@ static void validate_store_read_key(const struct draft *draft, const struct node
 
 static void read_key_file(const struct draft *draft, const struct node *node)
 {
-    struct config *config = draft->config;
-    struct config_file file;
     OWNED_BUFFER(text);
-    char *path = config_path_beside(config->path, config->audit.key_file);
-    free(config->audit.key_file);
-    config->audit.key_file = path;
-    if (file_read(path, &text, &file)) {
+    const char *failure = validate_read_file(draft, &draft->config->audit.key_file, &text);
+    if (!failure) {
         validate_store_read_key(draft, node, &text);
     } else {
-        OWNED char *what = memory_format("cannot be read: %s", strerror(errno));
+        OWNED char *what = memory_format("cannot be read: %s", failure);
         validate_store_complain(draft, node, what);
     }
-    config_add_file(config, path, &file);
     if (text.bytes)
         explicit_bzero(text.bytes, text.length);
 }
@@ -77,12 +71,6 @@ static const struct {
     [MEMORY_LIMIT_BODY] = {"body_bytes", "limits.body_bytes", "THOUGHTGATE_MAX_REQUEST_BODY_BYTES"},
 };
 
-static const char *memory_variable_of(const struct draft *draft, enum memory_limit_key key)
-{
-    const char *value = keys[key].variable ? draft->environment(keys[key].variable) : NULL;
-    return value && *value ? value : NULL;
-}
-
 static const struct node *node_of(const struct draft *draft, enum memory_limit_key key)
 {
     return node_get(node_get(draft->root, "limits"), keys[key].name);
@@ -92,7 +80,7 @@ static unsigned find_written(const struct draft *draft)
 {
     unsigned written = 0;
     for (enum memory_limit_key key = 0; key < MEMORY_LIMIT_KEY_COUNT; key++) {
-        if (!node_is_null(node_of(draft, key)) || memory_variable_of(draft, key))
+        if (!node_is_null(node_of(draft, key)) || draft_variable(draft, keys[key].variable))
             written |= 1U << key;
     }
     return written;
@@ -106,7 +94,7 @@ static void validate_store_refuse(const struct draft *draft, enum memory_limit_k
     const struct config *config = draft->config;
     char limit[MEMORY_LIMIT_TEXT_BYTES], worst[MEMORY_LIMIT_TEXT_BYTES];
     char share[MEMORY_LIMIT_TEXT_BYTES];
-    const char *variable = memory_variable_of(draft, key);
+    const char *variable = draft_variable(draft, keys[key].variable);
     memory_limit_format(memory_limit_of(config), limit);
     memory_limit_format(memory_limit_worst(config), worst);
     memory_limit_format(memory_limit_share(memory_limit_of(config)), share);
@@ -175,13 +163,6 @@ void validate_memory(const struct draft *draft)
 #define KEY_MIN 32
 #define KEY_HINT "make one with: openssl rand -hex 32"
 
-/* A variable counts as set if its value is not empty. */
-static const char *variable_of(const struct draft *draft, const char *name)
-{
-    const char *value = name ? draft->environment(name) : NULL;
-    return value && *value ? value : NULL;
-}
-
 /* ---- the database ---- */
 
 static bool is_postgres(const char *url)
@@ -196,7 +177,7 @@ static const char url_hint[] = "write it as postgres://USER:PASSWORD@HOST:PORT/D
 
 static bool check_variable(const struct draft *draft)
 {
-    const char *url = variable_of(draft, URL_VARIABLE);
+    const char *url = draft_variable(draft, URL_VARIABLE);
     if (url && !is_postgres(url))
         problems_error(draft->report.problems, (struct place){.file = URL_VARIABLE}, "store.url",
                        url_hint, "%s", url_fault);
@@ -209,7 +190,7 @@ static void take_url(const struct draft *draft, const char *variable)
     char *name = memory_copy_text(variable);
     free(config->store_url_env);
     config->store_url_env = name;
-    config->store_url = memory_copy_text(variable_of(draft, name));
+    config->store_url = memory_copy_text(draft_variable(draft, name));
 }
 
 static void check_key(const struct draft *draft, const struct node *store)
@@ -228,7 +209,7 @@ static void refuse_second_place(const struct draft *draft, const struct node *st
     if (!node_is_null(node_get(store, "path")))
         report_error(&draft->report, node_get(store, "path"), "store.path",
                      "take one of the two out", "the store has one place, and url names another");
-    if (variable_of(draft, PATH_VARIABLE))
+    if (draft_variable(draft, PATH_VARIABLE))
         problems_error(draft->report.problems, (struct place){.file = PATH_VARIABLE}, "store.path",
                        "unset it, or take store.url out",
                        "the store has one place, and store.url names another");
@@ -253,7 +234,7 @@ static char *system_name(const struct draft *draft)
 {
     char host[HOST_NAME_BYTES] = "";
     struct error error;
-    const char *name = variable_of(draft, NAME_VARIABLE);
+    const char *name = draft_variable(draft, NAME_VARIABLE);
     if (name && check_replica_id(str_from(name), &error))
         return memory_copy_text(name);
     gethostname(host, sizeof host - 1);

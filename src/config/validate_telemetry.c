@@ -8,38 +8,23 @@
 #include "taskgate/core/owned.h"
 #include "validate.h"
 
-/* The spellings of one setting: that of traces alone, which wins, and that of all signals. Either
- * may be NULL. */
-struct otel_setting {
-    const char *of_traces, *of_all;
-};
-
 /* One item of NAME=VALUE,NAME=VALUE with its value percent-decoded (W3C Baggage); false: it cannot
  * be read. The texts are the callee's to copy. */
 typedef bool (*otel_pair_fn)(void *context, struct str name, struct str value);
 
 /* OpenTelemetry's variables: their forms, the switches, the numbers. */
 
-/* The value of the variable, or NULL where it is not set. */
-static const char *otel_value(const struct draft *draft, const char *name)
+/* The value of a setting, and the variable that has given it: that of traces alone, which wins, or
+ * that of all signals. Either may be NULL. NULL where neither is set, and without telemetry: then
+ * OpenTelemetry's variables are those of other programs. */
+static const char *setting(const struct draft *draft, const char *of_traces, const char *of_all,
+                           const char **name)
 {
-    const char *value = draft->environment(name);
-    return value && *value ? value : NULL;
-}
-
-/* The first spelling that is set, and its value; NULL where none is. */
-static const char *otel_setting(const struct draft *draft, struct otel_setting setting,
-                                const char **name)
-{
-    const char *const spellings[] = {setting.of_traces, setting.of_all};
-    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
-        const char *value = spellings[i] ? otel_value(draft, spellings[i]) : NULL;
-        if (value) {
-            *name = spellings[i];
-            return value;
-        }
-    }
-    return NULL;
+    const char *value = draft_variable(draft, of_traces);
+    *name = value ? of_traces : of_all;
+    if (!draft->config->telemetry.is_on)
+        return NULL;
+    return value ? value : draft_variable(draft, of_all);
 }
 
 static void otel_warn(const struct draft *draft, const char *name, const char *hint,
@@ -54,7 +39,7 @@ static void otel_warn(const struct draft *draft, const char *name, const char *h
 static bool is_disabled(const struct draft *draft)
 {
     static const char name[] = "OTEL_SDK_DISABLED";
-    struct str value = str_trim(str_from(otel_value(draft, name)));
+    struct str value = str_trim(str_from(draft_variable(draft, name)));
     if (str_equal_ignore_case(value, STR("true")))
         return true;
     if (value.length > 0 && !str_equal_ignore_case(value, STR("false")))
@@ -67,7 +52,7 @@ static bool is_disabled(const struct draft *draft)
 static bool exports_nothing(const struct draft *draft)
 {
     static const char name[] = "OTEL_TRACES_EXPORTER";
-    struct str rest = str_from(otel_value(draft, name)), item;
+    struct str rest = str_from(draft_variable(draft, name)), item;
     bool has_otlp = false, has_none = false, has_other = false;
     while (rest.length > 0) {
         str_cut(rest, ',', &item, &rest);
@@ -128,7 +113,7 @@ static bool otel_pairs(struct str list, otel_pair_fn take, void *context)
 /* ---- numbers ---- */
 
 struct number {
-    struct otel_setting setting;
+    const char *of_traces, *of_all;
     size_t offset; /* of an int64_t in struct config_telemetry */
     int64_t least, most;
     const char *hint;
@@ -141,14 +126,11 @@ struct number {
 
 /* The bounds are those of the keys. */
 static const struct number numbers[] = {
-    {{"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"},
-     AT(export_timeout_ms),
-     100,
-     MS_MAX,
-     MS_HINT},
-    {{"OTEL_BSP_SCHEDULE_DELAY", NULL}, AT(scheduled_delay_ms), 100, MS_MAX, MS_HINT},
-    {{"OTEL_BSP_MAX_QUEUE_SIZE", NULL}, AT(max_queue_size), 1, INT32_MAX, COUNT_HINT},
-    {{"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", NULL}, AT(max_export_batch_size), 1, INT32_MAX, COUNT_HINT},
+    {"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT", AT(export_timeout_ms), 100,
+     MS_MAX, MS_HINT},
+    {"OTEL_BSP_SCHEDULE_DELAY", NULL, AT(scheduled_delay_ms), 100, MS_MAX, MS_HINT},
+    {"OTEL_BSP_MAX_QUEUE_SIZE", NULL, AT(max_queue_size), 1, INT32_MAX, COUNT_HINT},
+    {"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", NULL, AT(max_export_batch_size), 1, INT32_MAX, COUNT_HINT},
 };
 
 /* The numbers of the batches. */
@@ -156,7 +138,7 @@ static void otel_apply_numbers(const struct draft *draft, struct config_telemetr
 {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const struct number *number = &numbers[i];
-        const char *name, *value = otel_setting(draft, number->setting, &name);
+        const char *name, *value = setting(draft, number->of_traces, number->of_all, &name);
         int64_t wanted;
         if (!value)
             continue;
@@ -172,19 +154,6 @@ static void otel_apply_numbers(const struct draft *draft, struct config_telemetr
 #define TRACES_PATH "/v1/traces"
 #define SWITCH "THOUGHTGATE_TELEMETRY_ENABLED"
 
-static bool validate_telemetry_is_text(const struct node *node)
-{
-    return node && node->kind == NODE_TEXT && !node_is_null(node);
-}
-
-/* Without telemetry OpenTelemetry's variables are those of other programs, and nobody's business.
- */
-static const char *setting(const struct draft *draft, struct otel_setting spellings,
-                           const char **name)
-{
-    return draft->config->telemetry.is_on ? otel_setting(draft, spellings, name) : NULL;
-}
-
 static bool read_rate(const char *text, double *rate)
 {
     char *end;
@@ -199,7 +168,7 @@ static bool read_rate(const char *text, double *rate)
 
 static void apply_switch(const struct draft *draft, struct config_telemetry *telemetry)
 {
-    const char *value = otel_value(draft, SWITCH);
+    const char *value = draft_variable(draft, SWITCH);
     bool is_on;
     if (value && parse_bool(str_trim(str_from(value)), &is_on))
         telemetry->is_on = is_on;
@@ -226,9 +195,10 @@ static void validate_telemetry_add_path(struct config_telemetry *telemetry)
 /* The URL of traces alone is used as it is. */
 static void apply_endpoint(const struct draft *draft, struct config_telemetry *telemetry)
 {
-    static const struct otel_setting spellings = {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-                                                  "OTEL_EXPORTER_OTLP_ENDPOINT"};
-    const char *name = NULL, *value = draft->is_shadow ? NULL : setting(draft, spellings, &name);
+    const char *name = NULL, *value = draft->is_shadow
+                                          ? NULL
+                                          : setting(draft, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+                                                    "OTEL_EXPORTER_OTLP_ENDPOINT", &name);
     struct error error;
     if (value && !check_url(str_from(value), &error)) {
         problems_error(draft->report.problems, (struct place){.file = name},
@@ -239,7 +209,7 @@ static void apply_endpoint(const struct draft *draft, struct config_telemetry *t
         free(telemetry->url);
         telemetry->url = memory_copy_text(value);
     }
-    if (telemetry->url && !(value && name == spellings.of_traces))
+    if (telemetry->url && !(value && strcmp(name, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == 0))
         validate_telemetry_add_path(telemetry);
 }
 
@@ -257,11 +227,10 @@ static char *origin_of(struct str url)
 
 static void apply_protocol(const struct draft *draft, struct config_telemetry *telemetry)
 {
-    static const struct otel_setting spellings = {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
-                                                  "OTEL_EXPORTER_OTLP_PROTOCOL"};
     const struct node *otlp = node_get(node_get(draft->root, "telemetry"), "otlp");
     const struct node *node = node_get(otlp, "protocol");
-    const char *name, *value = setting(draft, spellings, &name);
+    const char *name, *value = setting(draft, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+                                       "OTEL_EXPORTER_OTLP_PROTOCOL", &name);
     if (telemetry->protocol == OTLP_GRPC && node)
         report_warning(&draft->report, node, "telemetry.otlp.protocol", NULL,
                        "grpc is not spoken; http/protobuf is used");
@@ -280,9 +249,8 @@ static void apply_protocol(const struct draft *draft, struct config_telemetry *t
 
 static void apply_compression(const struct draft *draft)
 {
-    static const struct otel_setting spellings = {"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION",
-                                                  "OTEL_EXPORTER_OTLP_COMPRESSION"};
-    const char *name, *value = setting(draft, spellings, &name);
+    const char *name, *value = setting(draft, "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION",
+                                       "OTEL_EXPORTER_OTLP_COMPRESSION", &name);
     if (value && strcmp(value, "none") != 0)
         otel_warn(draft, name, "it may be none",
                   "requests are not compressed, the variable is ignored");
@@ -291,9 +259,8 @@ static void apply_compression(const struct draft *draft)
 /* A collector without TLS shows no certificate. */
 static void apply_certificate(const struct draft *draft, struct config_telemetry *telemetry)
 {
-    static const struct otel_setting spellings = {"OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
-                                                  "OTEL_EXPORTER_OTLP_CERTIFICATE"};
-    const char *name, *value = setting(draft, spellings, &name);
+    const char *name, *value = setting(draft, "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
+                                       "OTEL_EXPORTER_OTLP_CERTIFICATE", &name);
     if (!value || !telemetry->origin ||
         !str_starts_with(str_from(telemetry->origin), STR("https:")))
         return;
@@ -327,7 +294,7 @@ static void validate_telemetry_take_headers(const struct draft *draft, const str
     struct error error;
     for (size_t i = 0; map && map->kind == NODE_MAPPING && i < map->count; i++) {
         if (!check_header_name(str_from(map->keys[i]->text), &error) ||
-            (validate_telemetry_is_text(map->values[i]) &&
+            (node_text(map->values[i]) &&
              !check_header_value(str_from(map->values[i]->text), &error))) {
             OWNED char *path = document_join("telemetry.otlp.headers", map->keys[i]->text);
             report_error(&draft->report, map->keys[i], path, NULL, "%s", error.message);
@@ -359,9 +326,8 @@ static bool take_header(void *context, struct str name, struct str value)
 
 static void apply_headers(const struct draft *draft, struct config_telemetry *telemetry)
 {
-    static const struct otel_setting spellings = {"OTEL_EXPORTER_OTLP_TRACES_HEADERS",
-                                                  "OTEL_EXPORTER_OTLP_HEADERS"};
-    const char *name, *value = setting(draft, spellings, &name);
+    const char *name, *value = setting(draft, "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+                                       "OTEL_EXPORTER_OTLP_HEADERS", &name);
     if (!value)
         return;
     forget_headers(telemetry);
@@ -396,8 +362,7 @@ static bool take_attribute(void *context, struct str name, struct str value)
 /* "In case of any error the entire value SHOULD be discarded." */
 static void apply_resource(const struct draft *draft, struct config_telemetry *telemetry)
 {
-    static const char variable[] = "OTEL_RESOURCE_ATTRIBUTES";
-    const char *name, *value = setting(draft, (struct otel_setting){NULL, variable}, &name);
+    const char *name, *value = setting(draft, NULL, "OTEL_RESOURCE_ATTRIBUTES", &name);
     if (!value)
         return;
     if (otel_pairs(str_from(value), check_attribute, NULL))
@@ -411,14 +376,13 @@ static void apply_resource(const struct draft *draft, struct config_telemetry *t
 
 static void apply_sampler(const struct draft *draft, struct config_telemetry *telemetry)
 {
-    static const struct otel_setting spellings = {"OTEL_TRACES_SAMPLER", NULL};
     static const char *const names[] = {[SAMPLER_ON] = "always_on",
                                         [SAMPLER_OFF] = "always_off",
                                         [SAMPLER_RATIO] = "traceidratio",
                                         [SAMPLER_PARENT_ON] = "parentbased_always_on",
                                         [SAMPLER_PARENT_OFF] = "parentbased_always_off",
                                         [SAMPLER_PARENT_RATIO] = "parentbased_traceidratio"};
-    const char *name, *value = setting(draft, spellings, &name);
+    const char *name, *value = setting(draft, "OTEL_TRACES_SAMPLER", NULL, &name);
     for (size_t i = 0; value && i < sizeof names / sizeof *names; i++) {
         if (strcmp(value, names[i]) == 0) {
             telemetry->sampler = (enum config_sampler)i;
@@ -432,16 +396,15 @@ static void apply_sampler(const struct draft *draft, struct config_telemetry *te
 
 static void validate_sampling(const struct draft *draft, struct config_telemetry *telemetry)
 {
-    static const struct otel_setting spellings = {"OTEL_TRACES_SAMPLER_ARG", NULL};
     const struct node *sampling = node_get(node_get(draft->root, "telemetry"), "sampling");
     const struct node *rate = node_get(sampling, "success_sample_rate");
     const struct node *strategy = node_get(sampling, "strategy");
-    const char *name, *value = setting(draft, spellings, &name);
+    const char *name, *value = setting(draft, "OTEL_TRACES_SAMPLER_ARG", NULL, &name);
     telemetry->sampler = SAMPLER_PARENT_RATIO;
     telemetry->sample_rate = 1;
-    if (validate_telemetry_is_text(rate))
+    if (node_text(rate))
         read_rate(rate->text, &telemetry->sample_rate); /* a bad one was reported */
-    if (validate_telemetry_is_text(strategy) && strcmp(strategy->text, "tail") == 0)
+    if (node_text(strategy) && strcmp(strategy->text, "tail") == 0)
         report_warning(&draft->report, strategy, "telemetry.sampling.strategy", NULL,
                        "tail is left to the collector; head is used");
     apply_sampler(draft, telemetry);
@@ -480,8 +443,7 @@ void validate_telemetry(const struct draft *draft)
     apply_headers(draft, telemetry);
     take_map(node_get(block, "resource"), &telemetry->resource, &telemetry->resource_count);
     apply_resource(draft, telemetry);
-    if (telemetry->is_on)
-        otel_apply_numbers(draft, telemetry);
+    otel_apply_numbers(draft, telemetry);
     validate_sampling(draft, telemetry);
     validate_batch(draft, telemetry);
 }
