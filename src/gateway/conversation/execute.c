@@ -17,7 +17,6 @@
 #include "decision/drift_check.h"
 #include "inbox/inbox.h"
 #include "invocation.h"
-#include "notices.h"
 #include "rounds.h"
 #include "server/catalogue.h"
 #include "server/own.h"
@@ -1294,7 +1293,7 @@ void execution_note_task(struct gateway_worker *worker, struct task *task)
     }
     bool runs_elsewhere = task->state == TASK_EXECUTING &&
                           conversation_where(&execution->base) == CONVERSATION_OFFERED;
-    bool may_run = !task->on_result || waiting_exists(worker, task);
+    bool may_run = !task->on_result || waiting_newest(worker, task);
     if (task->state == TASK_CANCELLED)
         stop_call(execution);
     else if (task_state_is_terminal(task->state) || runs_elsewhere)
@@ -1395,7 +1394,7 @@ static bool holds_call(struct gateway_worker *worker, struct inquiry *base)
 {
     const struct task *task = claim_inquiry_from(base)->task;
     return task->state == TASK_PENDING && is_possible(worker, str_from(task->id)) &&
-           (!task->on_result || waiting_exists(worker, task));
+           (!task->on_result || waiting_newest(worker, task));
 }
 
 static bool may_run_at_once(struct execution *execution)

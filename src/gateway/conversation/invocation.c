@@ -77,12 +77,6 @@ const char *conversation_move_name(enum conversation_kind kind, enum conversatio
     return moves[from][to].name;
 }
 
-bool conversation_can_move(enum conversation_kind kind, enum conversation_state from,
-                           enum conversation_state to)
-{
-    return conversation_move_name(kind, from, to) != NULL;
-}
-
 /* ---- what holds in each state ---- */
 
 static bool nothing_is_under_way(const struct invocation *invocation)
@@ -190,7 +184,7 @@ bool conversation_check(const struct invocation *invocation, enum conversation_s
 static bool may_move(const struct invocation *invocation, enum conversation_state to,
                      struct error *error)
 {
-    if (!conversation_can_move(invocation->class->kind, invocation->state, to))
+    if (!conversation_move_name(invocation->class->kind, invocation->state, to))
         return error_set(error, "there is no such move");
     return conversation_check(invocation, to, error);
 }

@@ -9,8 +9,6 @@
 
 #include "call/call.h"
 #include "call/headers.h"
-#include "notices.h"
-#include "outcome.h"
 #include "question.h"
 #include "server/http.h"
 #include "server/protocol.h"
@@ -20,6 +18,29 @@
 #define CONVERSATION_STATE(state, name) CONVERSATION_##state,
 enum conversation_state { CONVERSATION_STATES(CONVERSATION_STATE) CONVERSATION_STATE_COUNT };
 #undef CONVERSATION_STATE
+
+/* The change of a task that the server's answer to its call makes (behaviour 7.12, 7.14). Zeroed
+ * memory is an empty one. */
+struct outcome {
+    struct task_change change; /* its texts are in the two below; see outcome_change() */
+    struct buffer text;        /* JSON text of the result or error */
+    struct buffer message;     /* for statusMessage */
+};
+void outcome_finish(struct outcome *outcome);
+/* The server's result. One with isError fails the task, and its first text is the reason. */
+void outcome_of_result(struct outcome *outcome, struct str result);
+/* Upstream's JSON-RPC error. */
+void outcome_of_error(struct outcome *outcome, struct str error);
+/* An error of the gateway's own. */
+void outcome_of_failure(struct outcome *outcome, struct str tool, enum jsonrpc_error error,
+                        const char *details);
+/* A reply that holds no JSON-RPC answer. */
+void outcome_of_no_answer(struct outcome *outcome, struct str tool,
+                          const struct exchange_reply *reply);
+/* Ready for the store; valid as long as the outcome. */
+const struct task_change *outcome_change(struct outcome *outcome);
+/* Tells the client by the result's _meta that an approver has changed the arguments. */
+void outcome_mark_edited(struct outcome *outcome);
 
 enum conversation_kind { CONVERSATION_APPROVED = 1 << 0, CONVERSATION_DETACHED = 1 << 1 };
 
@@ -93,8 +114,6 @@ void invocation_store(struct invocation *invocation);
 /* ---- its states ---- */
 enum conversation_state conversation_where(const struct invocation *invocation);
 const char *conversation_state_name(enum conversation_state state); /* "offered" … */
-bool conversation_can_move(enum conversation_kind kind, enum conversation_state from,
-                           enum conversation_state to);
 /* NULL when there is no such move. */
 const char *conversation_move_name(enum conversation_kind kind, enum conversation_state from,
                                    enum conversation_state to);

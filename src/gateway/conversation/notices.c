@@ -1,6 +1,4 @@
 /* Sorts the server's messages by what becomes of them. */
-#include "notices.h"
-
 #include <stdlib.h>
 
 #include "call/broadcast.h"

@@ -1,6 +1,5 @@
 /* Makes the change of a task from the server's answer. */
-#include "outcome.h"
-
+#include "invocation.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"

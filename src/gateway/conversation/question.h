@@ -82,6 +82,10 @@ void question_key_of_call(uint64_t call, char key[]);
 /* Upstream's notifications/cancelled: true when it was about a question that was taken. */
 bool question_take_cancel(const struct question_origin *origin, struct str message);
 
+/* Takes a message of the server in a call that runs, whose client has only its task: notifications
+ * are passed on, with the task's id in related-task _meta, and requests become questions (behaviour
+ * 7.8, 12.1). */
+void notices_take(const struct question_origin *origin, struct str message);
 /* A message of the server on a stream of the client's own. True when it is taken out of the stream.
  * For looks.take_message. */
 bool question_take_from_stream(struct call *call, struct str message);

@@ -150,11 +150,6 @@ const struct call *waiting_newest(struct gateway_worker *worker, const struct ta
     return newest;
 }
 
-bool waiting_exists(struct gateway_worker *worker, const struct task *task)
-{
-    return waiting_newest(worker, task) != NULL;
-}
-
 void waiting_answer(struct call *call, struct task *task)
 {
     const struct waiting_call *wait = waiting_of(call);

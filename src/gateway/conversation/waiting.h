@@ -30,8 +30,6 @@ void waiting_open(struct call *call);
 void waiting_keep(struct call *call, struct task *task);
 /* NULL where none is kept. Borrowed. */
 const struct task *waiting_kept(const struct call *call);
-/* Whether an owner waits for the task on this worker. */
-bool waiting_exists(struct gateway_worker *worker, const struct task *task);
 /* The newest call of an owner's that waits for it on this worker; NULL without. Borrowed. */
 const struct call *waiting_newest(struct gateway_worker *worker, const struct task *task);
 /* The task has changed. If it has ended, the waiting calls are answered. */
