@@ -56,18 +56,57 @@ void broadcast_send(struct gateway *gateway, const struct broadcast_kind *kind, 
     }
 }
 
-void task_broadcast_own(void *message)
+struct task_broadcast {
+    struct str text;
+    struct task *task;
+    void (*deliver)(struct gateway_worker *worker, struct task *task, struct str text);
+};
+
+static void task_broadcast_own(void *message)
 {
-    struct task_broadcast *broadcast = message;
-    task_ref(broadcast->task);
-    broadcast->text = broadcast_copy(broadcast->text);
+    task_ref(((struct task_broadcast *)message)->task);
 }
 
-void task_broadcast_finish(void *message)
+static void task_broadcast_finish(void *message)
 {
-    struct task_broadcast *broadcast = message;
-    task_unref(broadcast->task);
-    broadcast_release(broadcast->text);
+    task_unref(((struct task_broadcast *)message)->task);
+}
+
+static void task_broadcast_deliver(struct gateway_worker *worker, const void *message)
+{
+    const struct task_broadcast *broadcast = message;
+    broadcast->deliver(worker, broadcast->task, broadcast->text);
+}
+
+void broadcast_task(struct gateway *gateway, struct task *task, struct str text,
+                    void (*deliver)(struct gateway_worker *worker, struct task *task,
+                                    struct str text))
+{
+    static const struct broadcast_kind kind = {.bytes = sizeof(struct task_broadcast),
+                                               .texts = 1,
+                                               .own = task_broadcast_own,
+                                               .finish = task_broadcast_finish,
+                                               .deliver = task_broadcast_deliver};
+    broadcast_send(gateway, &kind, &(struct task_broadcast){text, task, deliver});
+}
+
+struct client_broadcast {
+    struct str key;
+    void (*deliver)(struct gateway_worker *worker, struct str key);
+};
+
+static void client_broadcast_deliver(struct gateway_worker *worker, const void *message)
+{
+    const struct client_broadcast *broadcast = message;
+    broadcast->deliver(worker, broadcast->key);
+}
+
+void broadcast_client(struct gateway *gateway, struct str key,
+                      void (*deliver)(struct gateway_worker *worker, struct str key))
+{
+    static const struct broadcast_kind kind = {
+        .bytes = sizeof(struct client_broadcast), .texts = 1, .deliver = client_broadcast_deliver};
+    broadcast_send(gateway, &kind, &(struct client_broadcast){key, deliver});
 }
 
 /* A question of one worker to all of them. */

@@ -23,27 +23,13 @@ struct broadcast_kind {
 void broadcast_send(struct gateway *gateway, const struct broadcast_kind *kind,
                     const void *message);
 
-/* For the kinds about a task: `text` may be empty, or a JSON-RPC message. */
-struct task_broadcast {
-    struct task *task;
-    struct str text;
-};
-void task_broadcast_own(void *message);
-void task_broadcast_finish(void *message);
-#define TASK_BROADCAST_KIND(deliver_function)                                                      \
-    {                                                                                              \
-        .bytes = sizeof(struct task_broadcast), .own = task_broadcast_own,                         \
-        .finish = task_broadcast_finish, .deliver = (deliver_function)                             \
-    }
-
-/* For the kinds about a client: `key` is its client_key_of_call(). */
-struct client_broadcast {
-    struct str key;
-};
-#define CLIENT_BROADCAST_KIND(deliver_function)                                                    \
-    {                                                                                              \
-        .bytes = sizeof(struct client_broadcast), .texts = 1, .deliver = (deliver_function)        \
-    }
+/* Calls `deliver` on every worker with the task and a copy of the text, which may be empty. */
+void broadcast_task(struct gateway *gateway, struct task *task, struct str text,
+                    void (*deliver)(struct gateway_worker *worker, struct task *task,
+                                    struct str text));
+/* The same with the client_key_of_call() of a client. */
+void broadcast_client(struct gateway *gateway, struct str key,
+                      void (*deliver)(struct gateway_worker *worker, struct str key));
 
 /* A copy of the text, for an `own`; broadcast_release() frees it. */
 struct str broadcast_copy(struct str text);

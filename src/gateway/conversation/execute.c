@@ -1168,9 +1168,8 @@ void execution_forget(struct gateway_worker *worker, struct str id)
         execution_end(execution);
 }
 
-static void deliver_session_end(struct gateway_worker *worker, const void *message)
+static void deliver_session_end(struct gateway_worker *worker, struct str key)
 {
-    struct str key = ((const struct client_broadcast *)message)->key;
     request_headers_forget_session(worker->gateway->request_headers, key);
     /* Removal moves entries about, so the walk starts again after each. */
     size_t position = 0;
@@ -1185,11 +1184,9 @@ static void deliver_session_end(struct gateway_worker *worker, const void *messa
     }
 }
 
-static const struct broadcast_kind session_end_kind = CLIENT_BROADCAST_KIND(deliver_session_end);
-
 void execution_forget_session(struct gateway *gateway, struct str key)
 {
-    broadcast_send(gateway, &session_end_kind, &(struct client_broadcast){key});
+    broadcast_client(gateway, key, deliver_session_end);
 }
 
 void executions_drop(struct gateway_worker *worker)

@@ -41,11 +41,8 @@ static void take_request(const struct question_origin *origin, struct str method
 
 /* ---- notifications ---- */
 
-static void deliver_progress(struct gateway_worker *worker, const void *broadcast)
+static void deliver_progress(struct gateway_worker *worker, struct task *task, struct str message)
 {
-    const struct task_broadcast *progress = broadcast;
-    struct task *task = progress->task;
-    struct str message = progress->text;
     waiting_pass_progress(worker, task, message);
     if (task->progress_token[0]) {
         OWNED_BUFFER(rewritten);
@@ -55,32 +52,11 @@ static void deliver_progress(struct gateway_worker *worker, const void *broadcas
     }
 }
 
-static const struct broadcast_kind progress_kind = TASK_BROADCAST_KIND(deliver_progress);
-
 /* Sends it to the calls that wait for the task here, or without one to the owner's GET streams. */
-static void deliver_log(struct gateway_worker *worker, const void *broadcast)
+static void deliver_log(struct gateway_worker *worker, struct task *task, struct str message)
 {
-    const struct task_broadcast *log = broadcast;
-    if (!waiting_pass_message(worker, log->task, log->text))
-        worker->gateway->task_message(worker, log->task, log->text);
-}
-
-static const struct broadcast_kind log_kind = TASK_BROADCAST_KIND(deliver_log);
-
-static void deliver_notification(struct gateway_worker *worker, const void *broadcast)
-{
-    const struct task_broadcast *notification = broadcast;
-    worker->gateway->task_message(worker, notification->task, notification->text);
-}
-
-static const struct broadcast_kind notification_kind = TASK_BROADCAST_KIND(deliver_notification);
-
-static void send_of_task(const struct question_origin *origin, const struct broadcast_kind *kind,
-                         struct str message)
-{
-    ASSERT(origin->task);
-    const struct task_broadcast broadcast = {origin->task, message};
-    broadcast_send(origin->worker->gateway, kind, &broadcast);
+    if (!waiting_pass_message(worker, task, message))
+        worker->gateway->task_message(worker, task, message);
 }
 
 static void take_log(const struct question_origin *origin, struct str message)
@@ -89,7 +65,7 @@ static void take_log(const struct question_origin *origin, struct str message)
     OWNED_BUFFER(related);
     if (origin->task) {
         dialect_write_related_message(&related, message, STR_EMPTY, str_from(origin->task->id));
-        send_of_task(origin, &log_kind, buffer_str(&related));
+        broadcast_task(gateway, origin->task, buffer_str(&related), deliver_log);
     } else {
         buffer_append(&related, message);
     }
@@ -103,7 +79,7 @@ static void take_notification(const struct question_origin *origin, struct str m
     struct gateway *gateway = origin->worker->gateway;
     if (str_equal(method, STR(MCP_PROGRESS))) {
         if (origin->task)
-            send_of_task(origin, &progress_kind, message);
+            broadcast_task(gateway, origin->task, message, deliver_progress);
     } else if (str_equal(method, STR(MCP_CANCELLED))) {
         question_take_cancel(origin, message); /* other requests are answered at once */
     } else if (str_equal(method, STR(MCP_LOG_MESSAGE))) {
@@ -112,7 +88,7 @@ static void take_notification(const struct question_origin *origin, struct str m
         if (str_equal(method, STR(MCP_TOOLS_CHANGED)))
             tools_fetch_changed(gateway, str_from(origin->source->id));
         if (origin->task)
-            send_of_task(origin, &notification_kind, message);
+            broadcast_task(gateway, origin->task, message, gateway->task_message);
         inbox_add_notification(gateway, str_from(origin->key), str_from(origin->source->id), method,
                                json_member(message, "params"));
     }

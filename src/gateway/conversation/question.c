@@ -144,49 +144,31 @@ static bool is_open_in_task(struct gateway *gateway, const struct task *task)
     return is_open;
 }
 
-static void offer_task(struct gateway_worker *worker, const struct task *task)
+static void offer_task(struct gateway_worker *worker, struct task *task, struct str none)
 {
     if (is_open_in_task(worker->gateway, task))
         events_of(worker)->offer(worker, task);
 }
 
-static void deliver_offer(struct gateway_worker *worker, const void *message)
-{
-    const struct task_broadcast *offer = message;
-    offer_task(worker, offer->task);
-}
-
-static const struct broadcast_kind offer_kind = TASK_BROADCAST_KIND(deliver_offer);
-
 void question_offer(struct gateway *gateway, struct task *task)
 {
-    broadcast_send(gateway, &offer_kind, &(struct task_broadcast){.task = task});
+    broadcast_task(gateway, task, STR_EMPTY, offer_task);
 }
-
-static void deliver_client_offer(struct gateway_worker *worker, const void *message)
-{
-    const struct client_broadcast *offer = message;
-    events_of(worker)->offer_client(worker, offer->key);
-}
-
-static const struct broadcast_kind client_offer_kind = CLIENT_BROADCAST_KIND(deliver_client_offer);
 
 /* The task looks different now, and may have something to ask. */
-static void deliver_question_change(struct gateway_worker *worker, const void *message)
+static void deliver_question_change(struct gateway_worker *worker, struct task *task,
+                                    struct str none)
 {
-    const struct task_broadcast *change = message;
-    events_of(worker)->changed(worker, change->task);
-    events_of(worker)->status(worker, change->task);
-    offer_task(worker, change->task);
+    events_of(worker)->changed(worker, task);
+    events_of(worker)->status(worker, task);
+    offer_task(worker, task, none);
 }
-
-static const struct broadcast_kind change_kind = TASK_BROADCAST_KIND(deliver_question_change);
 
 /* Clients that see its task are notified on all workers. Nothing happens without a task. */
 static void announce_change(struct gateway *gateway, const struct kept_question *kept)
 {
     if (kept->task)
-        broadcast_send(gateway, &change_kind, &(struct task_broadcast){.task = kept->task});
+        broadcast_task(gateway, kept->task, STR_EMPTY, deliver_question_change);
 }
 
 /* Its execution alone is notified, on the loop of the question. Nothing happens without a task. */
@@ -279,8 +261,8 @@ static void announce_question(const struct kept_question *kept)
     add_inbox_event(kept, is_elicitation ? INBOX_ELICITATION_REQUEST : INBOX_SAMPLING_REQUEST,
                     json_member(str_from(kept->question.message), "params"));
     if (!kept->task) {
-        const struct client_broadcast offer = {str_from(kept->question.key)};
-        broadcast_send(kept->worker->gateway, &client_offer_kind, &offer);
+        broadcast_client(kept->worker->gateway, str_from(kept->question.key),
+                         events_of(kept->worker)->offer_client);
         return;
     }
     note_question_change(kept);

@@ -27,21 +27,18 @@ static struct question_table *rounds_of(const struct gateway_worker *worker)
 
 /* ---- answers ---- */
 
-static void deliver_answers(struct gateway_worker *worker, const void *broadcast)
+static void deliver_answers(struct gateway_worker *worker, struct task *task, struct str none)
 {
-    const struct task_broadcast *answered = broadcast;
-    struct invocation *invocation = invocation_of_task(worker, str_from(answered->task->id));
+    struct invocation *invocation = invocation_of_task(worker, str_from(task->id));
     if (invocation)
         invocation->class->answered(invocation);
-    worker->gateway->task_asks(worker, answered->task);
+    worker->gateway->task_asks(worker, task);
 }
-
-static const struct broadcast_kind answers_kind = TASK_BROADCAST_KIND(deliver_answers);
 
 void task_inputs_answer(struct gateway_worker *worker, struct task *task, struct str answers)
 {
     if (rounds_answer(rounds_of(worker), str_from(task->id), answers, clock_now_ms()))
-        broadcast_send(worker->gateway, &answers_kind, &(struct task_broadcast){task, STR_EMPTY});
+        broadcast_task(worker->gateway, task, STR_EMPTY, deliver_answers);
 }
 
 /* ---- an answer that is none ---- */
@@ -65,15 +62,12 @@ static void take_refusal(struct invocation *invocation, struct str id)
     free(key);
 }
 
-static void deliver_refusal(struct gateway_worker *worker, const void *broadcast)
+static void deliver_refusal(struct gateway_worker *worker, struct task *task, struct str id)
 {
-    const struct task_broadcast *refused = broadcast;
-    struct invocation *invocation = invocation_of_task(worker, str_from(refused->task->id));
+    struct invocation *invocation = invocation_of_task(worker, str_from(task->id));
     if (invocation && conversation_has_begun(invocation))
-        take_refusal(invocation, refused->text);
+        take_refusal(invocation, id);
 }
-
-static const struct broadcast_kind refusal_kind = TASK_BROADCAST_KIND(deliver_refusal);
 
 /* ---- the client's responses ---- */
 
@@ -88,8 +82,7 @@ static void take_answer(struct gateway_worker *worker, const struct question_ask
         buffer_append_char(&text, '}');
         task_inputs_answer(worker, asked->task, buffer_str(&text));
     } else {
-        const struct task_broadcast refused = {asked->task, id};
-        broadcast_send(worker->gateway, &refusal_kind, &refused);
+        broadcast_task(worker->gateway, asked->task, id, deliver_refusal);
     }
 }
 
@@ -146,18 +139,14 @@ static void give_up(struct invocation *invocation, enum jsonrpc_error error, con
 
 /* ---- telling ---- */
 
-static void deliver_change(struct gateway_worker *worker, const void *broadcast)
+static void deliver_change(struct gateway_worker *worker, struct task *task, struct str none)
 {
-    const struct task_broadcast *changed = broadcast;
-    worker->gateway->task_asks(worker, changed->task);
+    worker->gateway->task_asks(worker, task);
 }
-
-static const struct broadcast_kind change_kind = TASK_BROADCAST_KIND(deliver_change);
 
 void task_inputs_tell(const struct invocation *invocation)
 {
-    broadcast_send(invocation->worker->gateway, &change_kind,
-                   &(struct task_broadcast){invocation->task, STR_EMPTY});
+    broadcast_task(invocation->worker->gateway, invocation->task, STR_EMPTY, deliver_change);
 }
 
 /* ---- the next round ---- */

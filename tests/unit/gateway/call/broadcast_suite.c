@@ -12,12 +12,11 @@ static struct gateway_worker workers[WORKERS];
 static const char *texts[WORKERS];
 static size_t delivered;
 
-static void deliver(struct gateway_worker *worker, const void *message)
+static void deliver(struct gateway_worker *worker, struct str key)
 {
-    const struct client_broadcast *broadcast = message;
     ck_assert_ptr_eq(worker, &workers[delivered]);
-    ck_assert(str_equal(broadcast->key, STR("up/session:a")));
-    texts[delivered++] = broadcast->key.bytes;
+    ck_assert(str_equal(key, STR("up/session:a")));
+    texts[delivered++] = key.bytes;
 }
 
 static void deliver_empty(struct gateway_worker *worker, const void *message)
@@ -26,7 +25,6 @@ static void deliver_empty(struct gateway_worker *worker, const void *message)
     delivered++;
 }
 
-static const struct broadcast_kind kind = CLIENT_BROADCAST_KIND(deliver);
 static const struct broadcast_kind empty_kind = {.deliver = deliver_empty};
 
 static void with_workers(void (*test)(struct gateway *gateway))
@@ -51,7 +49,7 @@ static void with_workers(void (*test)(struct gateway *gateway))
 static void send_key(struct gateway *gateway)
 {
     char key[] = "up/session:a";
-    broadcast_send(gateway, &kind, &(struct client_broadcast){str_from(key)});
+    broadcast_client(gateway, str_from(key), deliver);
     memset(key, 'x', sizeof key - 1); /* the borrowed bytes may change at once */
 }
 
