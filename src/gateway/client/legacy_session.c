@@ -313,20 +313,14 @@ static void answer_with_session(struct call *call, struct str session, struct st
     call_respond(call, 200, headers, 2, buffer_str(&message));
 }
 
-static void write_session(struct buffer *id)
-{
-    char uuid[RANDOM_UUID_BYTES];
-    random_uuid(uuid);
-    buffer_append_format(id, GIVEN_SESSION_PREFIX "%s", uuid);
-}
-
 static void legacy_session_open_session(struct call *call, struct str discovered)
 {
-    char digest[DIGEST_HEX_BYTES];
+    char digest[DIGEST_HEX_BYTES], uuid[RANDOM_UUID_BYTES];
     OWNED_BUFFER(session);
     OWNED_BUFFER(result);
     OWNED_BUFFER(injected);
-    write_session(&session);
+    random_uuid(uuid);
+    buffer_append_format(&session, GIVEN_SESSION_PREFIX "%s", uuid);
     call_digest_session(call, buffer_str(&session), digest);
     given_sessions_put(call->worker->gateway->given_sessions, str_from(call->source->id),
                        str_from(digest), buffer_str(&call->declared),
@@ -459,11 +453,11 @@ void session_end_handle(struct call *call)
 
 /* ---- refusals ---- */
 
-static void refuse(struct call *call, int status, struct str why)
+static void refuse(struct call *call, int status, enum jsonrpc_error error, struct str why)
 {
     OWNED_BUFFER(text);
     struct str id = call->envelope.kind == ENVELOPE_REQUEST ? call->envelope.id : STR_EMPTY;
-    jsonrpc_write_error(&text, id, JSONRPC_INVALID_REQUEST, why, NULL);
+    jsonrpc_write_error(&text, id, error, why, NULL);
     call_answer_status(call, status, buffer_str(&text));
 }
 
@@ -491,10 +485,10 @@ static bool has_session(struct call *call)
     if (is_there && !is_anothers)
         return true;
     if (call->facts_failed)
-        refuse(call, 503, STR("The session cannot be looked up"));
+        refuse(call, 503, JSONRPC_INVALID_REQUEST, STR("The session cannot be looked up"));
     else
         refuse(call, is_anothers && call->envelope.kind == ENVELOPE_RESPONSE ? 400 : 404,
-               STR("Session not found"));
+               JSONRPC_INVALID_REQUEST, STR("Session not found"));
     return false;
 }
 
@@ -545,7 +539,8 @@ static void handle_with(struct call *call, call_step handler)
 {
     call_identify(call);
     if (!call->session[0]) {
-        refuse(call, 400, STR("Mcp-Session-Id is missing: begin with initialize"));
+        refuse(call, 400, JSONRPC_INVALID_REQUEST,
+               STR("Mcp-Session-Id is missing: begin with initialize"));
         return;
     }
     call->in_session = handler;
@@ -569,23 +564,17 @@ void given_session_handle(struct call *call, call_step handler)
     }
 }
 
-static void refuse_response(struct call *call, struct str why)
-{
-    OWNED_BUFFER(message);
-    jsonrpc_write_error(&message, STR_EMPTY, JSONRPC_INVALID_PARAMS, why, NULL);
-    call_answer_status(call, 400, buffer_str(&message));
-}
-
 /* To what is asked in a task, or in a call that is under way. */
 static void take_response(struct call *call)
 {
     struct str result = call->envelope.result;
     if (result.length > 0 && json_type(result) != JSON_OBJECT) {
-        refuse_response(call, STR("The result of a request must be an object"));
+        refuse(call, 400, JSONRPC_INVALID_PARAMS, STR("The result of a request must be an object"));
     } else if (!question_take_response(call)) {
         log_warn("A response is refused: it answers no request that is open in its session",
                  LOG_TEXT("source", call->source->id));
-        refuse_response(call, STR("No request of this id is open in this session"));
+        refuse(call, 400, JSONRPC_INVALID_PARAMS,
+               STR("No request of this id is open in this session"));
     }
 }
 
@@ -599,7 +588,7 @@ void given_session_handle_response(struct call *call)
 static void end_session(struct call *call)
 {
     if (call_is_stranger(call)) {
-        refuse(call, 404, STR("Session not found"));
+        refuse(call, 404, JSONRPC_INVALID_REQUEST, STR("Session not found"));
         return;
     }
     log_info("A bridged session ends", LOG_TEXT("source", call->source->id));

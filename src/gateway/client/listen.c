@@ -64,11 +64,6 @@ static inline struct listening *listening_from(void *context)
 
 /* ---- its place among those that are open ---- */
 
-static struct str listen_holder_of(const struct call *call)
-{
-    return str_from(call->owner);
-}
-
 /* Takes a place for the call's stream, for `address` too if the client is not known; else "".
  * false: its owner or address has as many streams as allowed, or all have. */
 static bool listening_takes_place(const struct call *call, char address[LISTENING_ADDRESS_BYTES])
@@ -85,7 +80,7 @@ static bool listening_takes_place(const struct call *call, char address[LISTENIN
             return false;
     }
     bool is_free =
-        quota_take(gateway->listens, listen_holder_of(call),
+        quota_take(gateway->listens, str_from(call->owner),
                    is_anybody ? limits->listens : limits->listens_per_principal, limits->listens);
     if (*address && !is_free)
         quota_give_back(gateway->unknown_listens, str_from(address));
@@ -96,7 +91,7 @@ static void drop_listening(struct call *call, void *object)
 {
     struct listening *listening = listening_from(object);
     listener_stop(listening->listener);
-    quota_give_back(call->worker->gateway->listens, listen_holder_of(call));
+    quota_give_back(call->worker->gateway->listens, str_from(call->owner));
     if (*listening->address)
         quota_give_back(call->worker->gateway->unknown_listens, str_from(listening->address));
     list_remove(&listening->node);

@@ -574,18 +574,21 @@ static void try_detaching_again(struct detached_call *detached)
 
 /* The store may still be taking the call's task. Then the answer is kept, and on_task_stored()
  * stores it. */
-static void detached_call_take_reply(struct detached_call *detached,
+static void detached_call_take_reply(struct detached_call *detached, struct str result,
                                      const struct exchange_reply *reply)
 {
     /* One last event, before the outcome is stored. */
     ASSERT(conversation_where(&detached->base) == CONVERSATION_RUNNING ||
            conversation_where(&detached->base) == CONVERSATION_DETACHING);
     if (!detached->base.task) {
-        callbacks_of(detached)->answered(detached, reply);
+        callbacks_of(detached)->answered(detached, result, reply);
         detached_call_end(detached);
         return;
     }
-    invocation_take_reply(&detached->base, reply);
+    if (result.length > 0)
+        outcome_of_result(&detached->base.outcome, result);
+    else
+        invocation_take_reply(&detached->base, reply);
     log_info("Promoted call ended", LOG_TEXT("task", detached->base.id),
              LOG_TEXT("state", task_state_name(detached->base.outcome.change.to)));
     if (conversation_where(&detached->base) == CONVERSATION_RUNNING)
@@ -616,16 +619,12 @@ static void pass_notice(struct detached_call *detached, struct str message)
 static void take_result(struct detached_call *detached, struct str result,
                         const struct exchange_reply *reply)
 {
-    struct exchange_reply translated = *reply;
     OWNED_BUFFER(written);
-    OWNED_BUFFER(message);
     if (result.length > 0)
         legacy_text_write_call_result(&written, result, detached->wraps_output);
     else
         write_refusal(&written);
-    jsonrpc_write_result(&message, json_member(reply->message, "id"), buffer_str(&written));
-    translated.message = buffer_str(&message);
-    detached_call_take_reply(detached, &translated);
+    detached_call_take_reply(detached, buffer_str(&written), reply);
 }
 
 static void take_event_of_detached(void *context, const struct event *event)
@@ -648,7 +647,8 @@ static void take_event_of_detached(void *context, const struct event *event)
     else if (event->kind == EVENT_RESULT && may_require_input(detached))
         take_result(detached, event->is_complete ? event->text : STR_EMPTY, event->reply);
     else
-        detached_call_take_reply(detached, event->reply);
+        detached_call_take_reply(detached, json_member(event->reply->message, "result"),
+                                 event->reply);
 }
 
 /* ---- the next round ---- */

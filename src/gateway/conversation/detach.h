@@ -15,8 +15,10 @@ struct store_reply;
 /* How the client of a call is told. One table serves all calls: gateway.detached_callbacks. Each of
  * the first three takes the client's call off the detached one. */
 struct detached_callbacks {
-    /* The server's answer came before the call was a task. */
-    void (*answered)(struct detached_call *detached, const struct exchange_reply *reply);
+    /* The server's answer came before the call was a task. `result`: of it, in the client's words;
+     * empty: it is none. */
+    void (*answered)(struct detached_call *detached, struct str result,
+                     const struct exchange_reply *reply);
     /* The same, but the store did not take the task. The outcome has the answer. */
     void (*ended)(struct detached_call *detached);
     /* The call is a task. `working` holds those of the client at this server. */

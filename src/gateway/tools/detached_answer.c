@@ -29,10 +29,10 @@ static void answer_result(const struct detached_call *detached, struct call *cal
         call_answer_result(call, result);
 }
 
-static void answer_reply(struct detached_call *detached, const struct exchange_reply *reply)
+static void answer_reply(struct detached_call *detached, struct str result,
+                         const struct exchange_reply *reply)
 {
     struct call *call = take_call(detached);
-    struct str result = json_member(reply->message, "result");
     struct str error = json_member(reply->message, "error");
     bool is_whole = reply->result == UPSTREAM_DONE && !reply->too_large;
     if (result.length > 0)
