@@ -89,17 +89,25 @@ test('an upstream that goes in the middle of an SSE reply to a response: no mess
   assert.doesNotMatch(down.raw, /asked/, 'the client may have a request of its own with this id');
 });
 
-test('an upstream that goes after the answer on its SSE reply is no error', async (t) => {
+test('an upstream that goes after the answer on its SSE reply is no error, wherever that has its id and whatever follows', async (t) => {
   const { upstream, connect } = await scene(t);
   const client = await connect();
-  upstream.handlers['tools/call'] = ({ reply, id }) => {
-    const up = reply.sse();
-    up.event({ jsonrpc: '2.0', id, result: { content: [] } });
-    up.response.write('', () => up.cut());
-  };
-  const down = await client.stream('tools/call', CALL.params);
-  await down.end();
-  assert.deepEqual(down.events.filter((e) => e.json).map((e) => Object.keys(e.json).includes('error')), [false]);
+  const note = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'late' } };
+  const long = { content: [{ type: 'text', text: 'x'.repeat(1000) }] };
+  for (const events of [
+    (id) => [{ jsonrpc: '2.0', id, result: { content: [] } }],
+    (id) => [{ jsonrpc: '2.0', id, result: { content: [] } }, note],
+    (id) => [{ jsonrpc: '2.0', result: long, id, more: long }],
+  ]) {
+    upstream.handlers['tools/call'] = ({ reply, id }) => {
+      const up = reply.sse();
+      for (const event of events(id)) up.event(event);
+      up.response.write('', () => up.cut());
+    };
+    const down = await client.stream('tools/call', CALL.params);
+    await down.end();
+    assert.deepEqual(down.events.filter((e) => e.json).map((e) => e.json), events(down.id));
+  }
 });
 
 test('a stream that upstream ends in good order before its answer is no error: the client comes back for the rest (SEP-1699)', async (t) => {

@@ -29,8 +29,8 @@
 /* An event longer than this passes in parts instead of being held until it is whole. */
 #define EVENT_BYTES_KEPT ((size_t)1024 * 1024)
 
-/* Bytes kept of either end of the events that were passed on last, to see whether the answer is
- * among them. */
+/* Bytes kept of either end of the events that were passed on last, to find the id of the last one.
+ */
 #define GLIMPSE_BYTES 256
 
 /* What an exchange has beside bytes once it reads messages. */
@@ -234,23 +234,9 @@ static void keep_glimpse(struct exchange *exchange, struct str bytes)
     buffer_append(&exchange->glimpse, str_slice(bytes.bytes + bytes.length - tail, tail));
 }
 
-/* The id of a message is near its beginning or its end, so nothing is parsed on the way. */
 bool exchange_is_answered(const struct exchange *exchange)
 {
-    struct str id = exchange->id;
-    struct str glimpse = buffer_str(&exchange->glimpse);
-    if (glimpse.length == 0 || id.length == 0)
-        return false; /* a GET stream answers nothing */
-    const char *at = glimpse.bytes, *end = at + glimpse.length;
-    while ((at = memmem(at, (size_t)(end - at), "\"id\":", 5)) != NULL) {
-        at += 5;
-        while (at < end && *at == ' ')
-            at++;
-        if ((size_t)(end - at) > id.length && memcmp(at, id.bytes, id.length) == 0 &&
-            strchr(",} \r\n", at[id.length]))
-            return memmem(glimpse.bytes, glimpse.length, "\"method\":", 9) == NULL;
-    }
-    return false;
+    return exchange->reply.is_answered;
 }
 
 /* The `id` of the last event that was passed on, or an earlier one's. The server then repeats

@@ -152,8 +152,7 @@ void exchange_read_messages(struct exchange *exchange, const struct sending *sen
 bool exchange_is_stream(const struct exchange *exchange);
 /* Bytes: whether the reply is known to be the request's, or is not checked. */
 bool exchange_is_known(const struct exchange *exchange);
-/* Bytes: whether the last event that was passed on was the answer. false when in doubt: clients
- * ignore a second answer, but wait for a missing one. */
+/* Bytes: whether an event that was passed on was the answer. */
 bool exchange_is_answered(const struct exchange *exchange);
 /* Since it was sent. */
 int64_t exchange_age_ms(const struct exchange *exchange);
