@@ -8,6 +8,8 @@ import { accept, ALL, FORMS } from './lib/bridged_stage.mjs';
 import { BINARY, workflow } from './lib/gateway.mjs';
 import { modernClient, WITH_TASKS } from './lib/modern_client.mjs';
 import { modernUpstream } from './lib/modern_upstream.mjs';
+import { PLAIN, promoted } from './lib/promotion.mjs';
+import { callTool } from './lib/pseudo.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -114,6 +116,21 @@ test('a legacy client: a round is asked on its stream; a server that wants the r
   await client.post({ jsonrpc: '2.0', id: question.id, result: accept({ n: 1 }) });
   const { result } = await stream.message(({ id }) => id === stream.id);
   assert.deepEqual(result.structuredContent.told, ['pause ', 'round ', 'round {"key":{"action":"accept","content":{"n":1}}}']);
+  nothingSent();
+});
+
+test('a legacy client that is asked by tools: its call becomes a task, with its answer and result, or its cancel', { skip }, async (t) => {
+  const wait = { promote: 'wait', only: 'all', wait: '100ms', wait_max: '100ms' };
+  const { connect, told, nothingSent } = await stage(t, modernUpstream({ tools: TOOLS }), { ...MODERN, config: { pseudo_tools: wait } });
+  const client = await connect(PLAIN);
+  const call = async (...script) => promoted(await callTool(client, 'read', { script: [{ event: 'round', text: { key: form } }, 'told', ...script] })).id;
+  const done = await call('told', { event: 'result', reply: true });
+  const [{ requestId }] = await until(async () => (await callTool(client, 'get_elicitations')).structuredContent?.elicitations, 'the question');
+  await callTool(client, 'respond_to_elicitation', { request_id: requestId, action: 'accept', content: { partySize: 4 } });
+  const result = await until(async () => (await callTool(client, 'get_task_result', { task_id: done })).structuredContent?.told, 'the result');
+  assert.deepEqual(result, ['moved ', 'round {"key":{"action":"accept","content":{"partySize":4}}}']);
+  await callTool(client, 'cancel_task', { task_id: await call('told') });
+  await told('cancel cancelled');
   nothingSent();
 });
 

@@ -2,7 +2,8 @@
  * A third protocol of servers, for tests: the table of both eras of servers is replaced by it when
  * the program is linked, so that whatever is sent by a link is answered from a script. The script
  * is the argument `script` of the call, an array of events; "told" waits for what the link is told,
- * and all of that is in the result. Nothing is sent to a server.
+ * and all of that is in the result. An event with `reply` comes with one of HTTP. Nothing is sent
+ * to a server.
  */
 #include <stdlib.h>
 
@@ -80,6 +81,7 @@ static void run_step(struct third *third, struct str step)
     uint64_t lost = 0;
     OWNED_BUFFER(text);
     struct event event = {.kind = kind_of(step), .is_complete = true};
+    const struct exchange_reply reply = {.status = 200, .message = STR("{\"id\":1}")};
     struct str given = json_member(step, "text");
     if (json_type(given) == JSON_STRING)
         json_decode_string(given, &text);
@@ -93,6 +95,8 @@ static void run_step(struct third *third, struct str step)
     event.asked.kind = mcp_question_of(event.asked.request);
     if (str_to_u64(json_member(step, "lost"), &lost))
         event.lost = (enum lost_reason)lost;
+    if (json_type(json_member(step, "reply")) == JSON_TRUE)
+        event.reply = &reply;
     set_state(link, &event);
     if (event.kind < EVENT_RESULT)
         loop_timer_start(&third->timer, 0); /* before the event: it may release the link */
@@ -242,18 +246,32 @@ static void third_begin(struct server_link *link)
 
 static void third_release(struct server_link *link)
 {
-    if (!link->own)
-        return;
-    struct third *third = third_from(link->own);
-    loop_timer_stop(&third->timer);
-    buffer_finish(&third->script);
-    buffer_finish(&third->told);
-    MAGIC_CLEAR(third);
-    free(third);
+    struct third *third = link->own;
+    if (third) {
+        loop_timer_stop(&third_from(third)->timer);
+        buffer_finish(&third->script);
+        buffer_finish(&third->told);
+        MAGIC_CLEAR(third);
+        free(third);
+    }
     link->own = NULL;
     link->state = LINK_NEW;
     link->has_asked = false;
     link->rounds = 0;
+}
+
+static void third_move(struct server_link *from, struct server_link *to)
+{
+    struct third *third = third_from(from->own);
+    ASSERT(to->state == LINK_NEW && !to->own);
+    to->own = third;
+    to->state = from->state;
+    to->has_asked = from->has_asked;
+    to->rounds = from->rounds;
+    third->link = to;
+    from->own = NULL;
+    third_release(from);
+    note_told(to, "moved", STR_EMPTY);
 }
 
 /* Only one of the two eras has sessions. */
@@ -264,7 +282,7 @@ static void third_release(struct server_link *link)
         .translate = third_translate, .begin = third_begin, .answer = third_answer,                \
         .answer_round = third_answer_round, .pause = third_pause,                                  \
         .expect_answer = third_expect_answer, .set_silence = third_set_silence,                    \
-        .cancel = third_cancel, .release = third_release                                           \
+        .cancel = third_cancel, .release = third_release, .move = third_move                       \
     }
 const struct server_protocol server_legacy = THIRD(true);
 const struct server_protocol server_modern = THIRD(false);
