@@ -29,14 +29,20 @@ static inline uint64_t zero_bytes(uint64_t word)
 }
 
 #ifdef __SSE2__
-/* All bits are set in the bytes that plain_end() looks for. */
-static inline __m128i not_plain(const char *p)
+/* All bits are set in the bytes that plain_end() passes. */
+static inline __m128i are_plain(const char *p)
 {
     __m128i block = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i special = _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
+                                   _mm_cmpeq_epi8(block, _mm_set1_epi8('\\')));
     /* Signed: bytes of 0x80 and more are below the space too. */
-    return _mm_or_si128(_mm_cmplt_epi8(block, _mm_set1_epi8(0x20)),
-                        _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
-                                     _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'))));
+    return _mm_andnot_si128(special, _mm_cmpgt_epi8(block, _mm_set1_epi8(0x1f)));
+}
+
+/* A bit for each of the others. */
+static inline unsigned others_of(__m128i plain)
+{
+    return (unsigned)_mm_movemask_epi8(plain) ^ 0xffffU;
 }
 #endif
 
@@ -45,11 +51,11 @@ static __attribute__((noinline, unused)) const char *plain_end_far(const char *p
 {
 #ifdef __SSE2__
     while (end - p >= 64 &&
-           _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(not_plain(p), not_plain(p + 16)),
-                                          _mm_or_si128(not_plain(p + 32), not_plain(p + 48)))) == 0)
+           others_of(_mm_and_si128(_mm_and_si128(are_plain(p), are_plain(p + 16)),
+                                   _mm_and_si128(are_plain(p + 32), are_plain(p + 48)))) == 0)
         p += 64;
     for (; end - p >= 16; p += 16) {
-        unsigned mask = (unsigned)_mm_movemask_epi8(not_plain(p));
+        unsigned mask = others_of(are_plain(p));
         if (mask)
             return p + __builtin_ctz(mask);
     }
@@ -74,7 +80,7 @@ static inline const char *plain_end(const char *p, const char *end)
 {
 #ifdef __SSE2__
     if (end - p >= 16) {
-        unsigned mask = (unsigned)_mm_movemask_epi8(not_plain(p));
+        unsigned mask = others_of(are_plain(p));
         if (mask)
             return p + __builtin_ctz(mask);
         p += 16;
