@@ -80,7 +80,8 @@ struct catalog {
     struct definition_watch *watch; /* or NULL */
     struct list recent;             /* struct told.node, the longest unseen first */
     size_t told_count, told_bytes;
-    long counts[3]; /* visible tools by annotation */
+    long counts[3];             /* visible tools by annotation */
+    atomic_bool has_seen_tasks; /* of any source, be it gone */
 };
 
 /* ---- what each thread has found lately ---- */
@@ -1188,6 +1189,8 @@ bool catalog_capabilities(struct catalog *catalog, struct str source,
 bool catalog_has_seen_tasks(struct catalog *catalog, struct str source)
 {
     const struct catalog_asked asked = {.source = source};
+    if (!atomic_load_explicit(&catalog->has_seen_tasks, memory_order_acquire))
+        return false; /* as nearly everywhere */
     const struct found *known = found_get(catalog, &asked, true);
     if (known)
         return known->has_seen_tasks;
@@ -1214,6 +1217,8 @@ bool catalog_set_capabilities(struct catalog *catalog, const struct config_sourc
                   old->task_status != capabilities->task_status;
         if (capabilities->tasks && !entry->has_seen_tasks)
             found_renew();
+        if (capabilities->tasks)
+            atomic_store_explicit(&catalog->has_seen_tasks, true, memory_order_release);
         entry->has_capabilities = true;
         entry->has_seen_tasks = entry->has_seen_tasks || capabilities->tasks;
         entry->capabilities = *capabilities;
