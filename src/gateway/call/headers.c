@@ -230,16 +230,10 @@ static struct str fold_name(struct str name, struct buffer *room)
     return buffer_str(room);
 }
 
-static struct named_headers read_named(struct str connection)
+static struct named_headers read_list(struct str connection)
 {
     struct named_headers named = {.list = connection};
     struct buffer room;
-    if (connection.length == 0)
-        return named;
-    /* Nearly all lists are one of these, and name no header that is not hop-by-hop by itself. */
-    if (str_equal_ignore_case(connection, STR("keep-alive")) ||
-        str_equal_ignore_case(connection, STR("close")))
-        named.list = STR_EMPTY;
     if (connection.length <= SHORT_LIST_BYTES)
         return named;
     named.long_list = map_create();
@@ -251,6 +245,15 @@ static struct named_headers read_named(struct str connection)
     }
     buffer_finish(&room);
     return named;
+}
+
+static inline struct named_headers read_named(struct str connection)
+{
+    /* Nearly all lists are one of these, and name no header that is not hop-by-hop by itself. */
+    if (connection.length == 0 || str_equal_ignore_case(connection, STR("keep-alive")) ||
+        str_equal_ignore_case(connection, STR("close")))
+        return (struct named_headers){.list = STR_EMPTY};
+    return read_list(connection);
 }
 
 static void finish_named(struct named_headers *named)
@@ -432,7 +435,7 @@ static bool keeps_token(const struct config_source *source)
     return source->auth.issuer && source->auth.upstream != AUTH_UPSTREAM_PASS;
 }
 
-static void add_static(struct headers *headers, const struct config_source *source)
+static inline void add_static(struct headers *headers, const struct config_source *source)
 {
     for (size_t i = 0; i < source->header_count; i++)
         headers_set(headers, str_from(source->headers[i].name), str_from(source->headers[i].value));

@@ -95,9 +95,9 @@ void gates_handle_relayed(struct gateway_worker *worker, struct http_exchange *e
 
 enum gate_verdict gate_serving(struct call *call)
 {
-    struct jsonrpc_error_data data = {.gate = str_from(policy_gate_name(POLICY_GATE_VISIBILITY))};
     if (call->source->enabled)
         return GATE_PASSED;
+    struct jsonrpc_error_data data = {.gate = str_from(policy_gate_name(POLICY_GATE_VISIBILITY))};
     call_answer_error(call, JSONRPC_NOT_EXPOSED, STR_EMPTY, &data);
     return GATE_ANSWERED;
 }
