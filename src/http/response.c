@@ -145,15 +145,15 @@ static h2o_iovec_t head_take(const struct http_exchange *exchange)
     if (exchange->connection->server->head_flag != HEAD_FLAG_SEEN || !is_direct(request) ||
         *sent_flag(request) != 0)
         return h2o_iovec_init(NULL, 0);
-    h2o_timestamp_t now;
+    h2o_context_t *h2o = request->conn->ctx;
     char digits[STR_U64_BYTES];
-    h2o_get_timestamp(request->conn->ctx, &request->pool, &now);
+    h2o_get_timestamp(h2o, NULL, NULL); /* its text is only copied: the request need not keep it */
     struct str number = str_from_u64(request->res.content_length, digits);
     char *at = PUT(exchange->header_lines, "\r\n");
     at = head_put(at, number.bytes, number.length);
     at = request->http1_is_persistent ? PUT(at, "\r\nConnection: keep-alive\r\nContent-Length: ")
                                       : PUT(at, "\r\nConnection: close\r\nContent-Length: ");
-    at = head_put(at, now.str->rfc1123, H2O_TIMESTR_RFC1123_LEN);
+    at = head_put(at, h2o->_timestamp_cache.value->rfc1123, H2O_TIMESTR_RFC1123_LEN);
     at = PUT(at, "\r\nDate: ");
     at = head_put(at, request->res.reason, strlen(request->res.reason));
     at = PUT(head_put_status(at, request->res.status), "HTTP/1.1 ");
