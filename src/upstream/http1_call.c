@@ -20,6 +20,7 @@
  * The head of a request: the caller's headers, Host and the body's length, nothing else.
  */
 
+#define SMALL_BYTES ((size_t)2048)
 #define LENGTH_LINE_BYTES 48 /* "Content-Length: " and any number */
 
 /* The caller has made room. Returns where the next goes. */
@@ -82,7 +83,7 @@ static bool http1_request_write_head(struct buffer *head, const struct http1_url
 }
 
 static void on_limit(void *context);
-static void http1_call_send_request(struct http1_call *call, struct str head);
+static void http1_call_send_request(struct http1_call *call, struct str head, struct str body);
 static void http1_call_cancel_call(struct upstream_call *base);
 static void http1_call_pause_call(struct upstream_call *base);
 static void http1_call_resume_call(struct upstream_call *base);
@@ -136,10 +137,15 @@ static struct http1_call *http1_call_create(struct http1_client *client,
     list_append(&client->calls, &call->node);
     list_init(&call->deferred);
     list_init(&call->waiting);
-    buffer_init(&call->head);
-    buffer_init(&call->kept);
     loop_timer_init(&call->limit, client->loop, on_limit, call);
     return call;
+}
+
+/* To put small pieces together costs less than to have the kernel do it: the body stands behind the
+ * head. */
+static bool is_in_one_piece(const struct http1_call *call)
+{
+    return call->head_length + call->body.length <= SMALL_BYTES;
 }
 
 struct upstream_call *http1_call_start(struct http1_client *client, const struct http1_url *url,
@@ -160,6 +166,9 @@ struct upstream_call *http1_call_start(struct http1_client *client, const struct
         request->connect_timeout_ms > 0 ? request->connect_timeout_ms : UPSTREAM_CONNECT_TIMEOUT_MS;
     call->needs_proof = request->needs_proof;
     call->may_repeat = !str_equal(method, STR("POST"));
+    call->head_length = heads->length - head_begin;
+    if (is_in_one_piece(call))
+        buffer_append(heads, call->body);
     http1_outgoing_add(client, call, head_begin);
     return &call->base;
 }
@@ -293,7 +302,7 @@ static void connected(struct http1_call *call, int error_number)
     }
     http1_connection_read(call->connection, true);
     start_silence(call);
-    http1_call_send_request(call, buffer_str(&call->head));
+    http1_call_send_request(call, buffer_str(&call->head), call->body);
 }
 
 /* The connection broke. One that had been idle may have been closed before this request
@@ -346,14 +355,14 @@ static struct str after(struct str s, size_t count)
 
 /* `head` is kept only while it may be needed again. When the connection takes no more, what
  * it still brings is read, and its end is found there. */
-static void http1_call_send_request(struct http1_call *call, struct str head)
+static void http1_call_send_request(struct http1_call *call, struct str head, struct str body)
 {
     size_t written = 0;
     size_t body_sent = call->sent > call->head_length ? call->sent - call->head_length : 0;
     bool is_first = call->head.length == 0 && head.length > 0;
 
-    if (http1_connection_write(call->connection, after(head, call->sent),
-                               after(call->body, body_sent), &written) &&
+    if (http1_connection_write(call->connection, after(head, call->sent), after(body, body_sent),
+                               &written) &&
         written > 0) {
         call->sent += written;
         ASSERT_NUMBERS(call->sent, <=, call->head_length + call->body.length);
@@ -370,7 +379,10 @@ static void go_out(struct http1_call *call, struct str head)
 {
     if (call->connection != NULL) {
         start_silence(call);
-        http1_call_send_request(call, head);
+        http1_call_send_request(call, head,
+                                is_in_one_piece(call)
+                                    ? str_slice(head.bytes + head.length, call->body.length)
+                                    : call->body);
     } else {
         buffer_append(&call->head, head);
         connect_call(call);
@@ -379,7 +391,7 @@ static void go_out(struct http1_call *call, struct str head)
 
 static void writable(struct http1_call *call)
 {
-    http1_call_send_request(call, buffer_str(&call->head));
+    http1_call_send_request(call, buffer_str(&call->head), call->body);
 }
 
 /* ---- the response comes in ---- */

@@ -292,7 +292,6 @@ struct buffer *http1_outgoing_heads(struct http1_client *client)
 void http1_outgoing_add(struct http1_client *client, struct http1_call *call, size_t head_begin)
 {
     call->head_begin = head_begin;
-    call->head_length = client->request_heads.length - head_begin;
     list_append(&client->outgoing, &call->deferred);
     loop_round_end_schedule(&client->send_outgoing);
 }

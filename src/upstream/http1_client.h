@@ -73,7 +73,7 @@ struct http1_client {
 
     /* http1_client.c */
     struct list outgoing;        /* calls whose request goes out at the end of this round */
-    struct buffer request_heads; /* theirs, one behind the other */
+    struct buffer request_heads; /* theirs, one behind the other, with small bodies */
     struct loop_round_end send_outgoing;
 
     struct list idle; /* connections, the one idle longest first */
@@ -234,5 +234,5 @@ void http1_connection_close_idle(void *client);
 
 /* The head of a request goes behind this. */
 struct buffer *http1_outgoing_heads(struct http1_client *client);
-/* Has `go_out` called at the end of the round, with all that is in the heads from `head_begin`. */
+/* Has `go_out` called at the end of the round, with the head that begins at `head_begin`. */
 void http1_outgoing_add(struct http1_client *client, struct http1_call *call, size_t head_begin);

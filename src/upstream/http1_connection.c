@@ -19,7 +19,6 @@
 
 /* Common servers close after five seconds; to be first avoids requests that cross it. */
 #define IDLE_LIMIT_MS 4000
-#define SMALL_BYTES ((size_t)2048)
 
 /* The events after which a read may find something. */
 #define MAY_READ (EPOLLIN | LOOP_EDGE_HANGS_UP)
@@ -162,19 +161,13 @@ static struct iovec http1_connection_piece(struct str s)
     return (struct iovec){.iov_base = (void *)(uintptr_t)s.bytes, .iov_len = s.length};
 }
 
-/* To put small pieces together costs less than to have the kernel do it. */
 static ssize_t send_pieces(int fd, struct str head, struct str body)
 {
-    char together[SMALL_BYTES];
-    if (head.length + body.length > sizeof(together)) {
+    if (head.length > 0 && body.length > 0 && head.bytes + head.length != body.bytes) {
         const struct iovec pieces[] = {http1_connection_piece(head), http1_connection_piece(body)};
         return writev(fd, pieces, 2);
     }
-    if (head.length > 0)
-        memcpy(together, head.bytes, head.length);
-    if (body.length > 0)
-        memcpy(together + head.length, body.bytes, body.length);
-    return send(fd, together, head.length + body.length, 0);
+    return send(fd, head.length > 0 ? head.bytes : body.bytes, head.length + body.length, 0);
 }
 
 bool http1_connection_write(struct http1_connection *connection, struct str head, struct str body,
