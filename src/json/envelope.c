@@ -431,7 +431,7 @@ static const char *visit_member(struct scanner *scanner, const char *at, const s
 }
 
 /* A value that was scanned, without space around it. */
-static bool begins_with(struct str value, char first)
+static bool envelope_value_begins(struct str value, char first)
 {
     return value.length > 0 && value.bytes[0] == first;
 }
@@ -439,7 +439,7 @@ static bool begins_with(struct str value, char first)
 /* The text of a JSON string, taken from the body itself unless it has escapes. */
 static struct str envelope_decode(struct envelope *envelope, struct str raw)
 {
-    if (!begins_with(raw, '"'))
+    if (!envelope_value_begins(raw, '"'))
         return STR_EMPTY;
     struct str inner = str_slice(raw.bytes + 1, raw.length - 2);
     if (!inner.length || !memchr(inner.bytes, '\\', inner.length))
@@ -508,7 +508,7 @@ static enum envelope_status judge_call(struct envelope *envelope, struct str doc
                                        struct error *error)
 {
     struct str method = envelope->method;
-    if (!begins_with(method, '"'))
+    if (!envelope_value_begins(method, '"'))
         return invalid_request(envelope, error, method, "method is not a string");
     if (envelope->result.length || envelope->error.length)
         return invalid_request(envelope, error, document, "a method beside a result or an error");
@@ -516,7 +516,7 @@ static enum envelope_status judge_call(struct envelope *envelope, struct str doc
     if (envelope_has_nul(envelope, envelope->method))
         return invalid_request(envelope, error, method, "a NUL in method");
     envelope->kind = envelope->id.length ? ENVELOPE_REQUEST : ENVELOPE_NOTIFICATION;
-    if (envelope->params.length && !begins_with(envelope->params, '{'))
+    if (envelope->params.length && !envelope_value_begins(envelope->params, '{'))
         return invalid_params(envelope, error, envelope->params, "params is not an object");
     struct envelope_member *texts[] = {&envelope->name,   &envelope->uri,      &envelope->task_id,
                                        &envelope->cursor, &envelope->ref_type, &envelope->ref_name,
@@ -537,9 +537,9 @@ static enum envelope_status judge_call(struct envelope *envelope, struct str doc
 static enum envelope_status envelope_judge(struct envelope *envelope, struct str document,
                                            struct error *error)
 {
-    if (begins_with(document, '['))
+    if (envelope_value_begins(document, '['))
         return invalid_request(envelope, error, document, "a batch");
-    if (!begins_with(document, '{'))
+    if (!envelope_value_begins(document, '{'))
         return invalid_request(envelope, error, document, "not an object");
     if (envelope->id.length && !is_id(envelope->id)) {
         struct str unusable = envelope->id;
