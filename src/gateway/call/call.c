@@ -81,7 +81,7 @@ static _Thread_local struct method_counters {
 static _Thread_local struct tool_counters {
     struct subject subject;
     struct metrics_handle successes, errors, duration;
-} of_tools[SLOTS];
+} of_tools[SLOTS], of_unlisted; /* the latter of tools/call, as all that name one */
 
 static _Thread_local struct source_counters {
     struct subject subject;
@@ -127,35 +127,23 @@ void call_counters_came(const struct mcp_method *method, size_t body_bytes)
                        METRIC_LABELS(STR("inbound"), str_from(method->name)));
 }
 
-static struct str label_of(const struct counted_tool *tool)
-{
-    return tool->name.length == 0 || tool->is_listed(tool->context, tool->name)
-               ? tool->name
-               : STR("__unlisted__");
-}
-
-static struct tool_counters *slot_at(const struct mcp_method *method, struct str label)
-{
-    return &of_tools[call_place_of(method, label) % SLOTS];
-}
-
-/* The slot of the name's label: a name that is listed, or that of all others. NULL: there is none
- * for such a name. */
+/* The slot of the name, or that of all names that no server lists. NULL: there is none for such a
+ * name. */
 static struct tool_counters *slot_of(const struct mcp_method *method,
                                      const struct counted_tool *tool, struct str *label)
 {
-    struct tool_counters *counters = slot_at(method, tool->name);
+    struct tool_counters *counters = &of_tools[call_place_of(method, tool->name) % SLOTS];
     *label = tool->name;
     if (call_is_of(&counters->subject, method, *label))
         return counters;
-    *label = label_of(tool);
+    if (tool->name.length > 0 && !tool->is_listed(tool->context, tool->name)) {
+        *label = STR("__unlisted__");
+        return &of_unlisted;
+    }
     if (label->length > TEXT_BYTES)
         return NULL;
-    counters = slot_at(method, *label);
-    if (!call_is_of(&counters->subject, method, *label)) {
-        memset(counters, 0, sizeof *counters);
-        set_subject(&counters->subject, method, *label);
-    }
+    memset(counters, 0, sizeof *counters);
+    set_subject(&counters->subject, method, *label);
     return counters;
 }
 
