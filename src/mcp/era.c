@@ -35,7 +35,7 @@ enum mcp_claim mcp_era_claim(const struct envelope *envelope, struct str version
         return MCP_CLAIM_LEGACY;
     if (envelope->reserved.version.length > 0)
         return MCP_CLAIM_MODERN;
-    if (!is_modern_version(version))
+    if (!is_modern_version(str_trim(version)))
         return MCP_CLAIM_LEGACY;
     return envelope->kind == ENVELOPE_NOTIFICATION ? MCP_CLAIM_MODERN : MCP_CLAIM_HALF;
 }

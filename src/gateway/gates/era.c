@@ -163,7 +163,7 @@ enum gate_verdict gate_era(struct call *call)
         bridge_check(call);
         return GATE_PASSED;
     }
-    switch (mcp_era_claim(&call->envelope, str_trim(version))) {
+    switch (mcp_era_claim(&call->envelope, version)) {
     case MCP_CLAIM_LEGACY:
         return check_legacy(call);
     case MCP_CLAIM_MODERN:
