@@ -25,7 +25,7 @@ function filesBelow(folder) {
   });
 }
 
-/** policy/cedar.h and policy/cedar_print.h are doors of policy/cedar, where there is such a folder. */
+/** policy/cedar.h is the door of policy/cedar, where there is such a folder. */
 function roomOf(file, folders, files) {
   const parts = file.split('/');
   if (parts[0] === 'src') return parts.slice(1, -1).join('/');

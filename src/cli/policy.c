@@ -6,7 +6,7 @@
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/owned.h"
-#include "taskgate/policy/cedar_print.h"
+#include "taskgate/policy/cedar.h"
 
 #include "options.h"
 #include "subcommands.h"

@@ -10,7 +10,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/store/maintenance.h"
-#include "taskgate/store/sqlite.h"
+#include "taskgate/store/site.h"
 
 #include "audit_source.h"
 #include "judgement.h"

@@ -8,7 +8,71 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "source_text.h"
+#include "taskgate/config/config.h"
+#include "taskgate/core/buffer.h"
+
+/* ---- findings: each has its place; all are collected, and none is fatal by itself ---- */
+
+/* The place of a finding; line 0 when it has none in a file. */
+struct place {
+    const char *file; /* or the variable's name; NULL when neither */
+    int line, column;
+};
+
+/* `hint` may be NULL; everything is copied. */
+void problems_error(struct config_problems *problems, struct place place, const char *key,
+                    const char *hint, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+void problems_warning(struct config_problems *problems, struct place place, const char *key,
+                      const char *hint, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* Whether the same has been found at the same place. */
+bool problems_have(const struct config_problems *problems, bool is_warning, struct place place,
+                   const char *message);
+
+/* `text` in double quotes, escaped and cut to a length fit for a message. The caller frees. */
+char *problems_quote(const char *text);
+
+/* ---- the text of a file with ${VAR} and ${VAR:-default} replaced, and the way back from there to
+ * the lines and columns that the person sees in the file ---- */
+
+enum segment_kind {
+    SEGMENT_PLAIN,
+    SEGMENT_VALUE,   /* all of it stands for the one ${…} at original_start */
+    SEGMENT_MISSING, /* likewise, and is but the variable's name: there is no value */
+};
+
+struct segment {
+    enum segment_kind kind;
+    size_t text_start;     /* in characters of the replaced text */
+    size_t original_start; /* in characters of the file */
+    char *problem;         /* of SEGMENT_MISSING */
+};
+
+struct source_text {
+    const char *name;   /* of the file; borrowed */
+    struct buffer text; /* the text that YAML is read from */
+    struct segment *segments;
+    size_t segment_count;
+    size_t *line_starts; /* in characters of the file */
+    size_t line_count;
+};
+
+/* Replaces over the raw text, comments included. A variable without a value leaves a segment with
+ * the problem; the reader of the key reports it. Without an `environment` nothing is replaced.
+ * `name` must outlive the result. */
+void source_text_init(struct source_text *source, struct str original, const char *name,
+                      config_getenv environment);
+void source_text_finish(struct source_text *source);
+
+/* The origin of the character `index` of the replaced text. */
+struct place source_text_place(const struct source_text *source, size_t index);
+/* Whether any of [start, end) is of that kind: a value may be a secret. */
+bool source_text_holds(const struct source_text *source, size_t start, size_t end,
+                       enum segment_kind kind);
+
+/* ---- the tree ---- */
 
 enum node_kind { NODE_TEXT, NODE_LIST, NODE_MAPPING };
 

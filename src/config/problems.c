@@ -1,5 +1,5 @@
 /* The mistakes in a configuration, collected so that all are reported at once. */
-#include "problems.h"
+#include "document.h"
 
 #include <stdarg.h>
 #include <stdio.h>

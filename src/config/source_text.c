@@ -1,5 +1,5 @@
 /* Substitution of environment variables, with a map back to the file's own positions. */
-#include "source_text.h"
+#include "document.h"
 
 #include <stdlib.h>
 #include <string.h>

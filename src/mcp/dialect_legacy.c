@@ -1,7 +1,6 @@
 /* A task's shapes in the legacy era: status words, the flat Task and shapes made of it. */
 #include <inttypes.h>
 
-#include "related_task.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/owned.h"

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "related_task.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"

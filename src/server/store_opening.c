@@ -21,8 +21,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
 #include "taskgate/server/store_choice.h"
-#include "taskgate/store/postgres.h"
-#include "taskgate/store/sqlite.h"
+#include "taskgate/store/site.h"
 
 /* The kinds of database. */
 

@@ -1,11 +1,10 @@
 /* Making, listing and ending blocks. */
-#include "blocks.h"
+#include "effects.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "audit.h"
-#include "grants.h"
 #include "queue.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"

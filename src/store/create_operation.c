@@ -1,10 +1,6 @@
 /* Creating a task, within the limits; a grant may decide it at once. */
-#include "blocks.h"
-#include "grants.h"
-#include "outbox.h"
-#include "pending.h"
+#include "effects.h"
 #include "queue.h"
-#include "reminders.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"

@@ -1,6 +1,6 @@
 /* Giving, using and ending grants. Each is part of one transaction with the task that it is about,
  * so a grant is never used oftener than it says. */
-#include "grants.h"
+#include "effects.h"
 
 #include <inttypes.h>
 #include <stdio.h>

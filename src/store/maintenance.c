@@ -10,8 +10,8 @@
 
 #include "audit_rows.h"
 #include "backend.h"
+#include "effects.h"
 #include "operation.h"
-#include "pending.h"
 #include "replica_rows.h"
 #include "row.h"
 #include "taskgate/core/assert.h"

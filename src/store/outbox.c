@@ -1,5 +1,5 @@
 /* The notices that a change leads to, a row for each target, and their delivery. */
-#include "outbox.h"
+#include "effects.h"
 
 #include <stdio.h>
 #include <stdlib.h>

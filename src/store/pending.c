@@ -1,5 +1,5 @@
 /* Counts of the tasks that the limits are about. */
-#include "pending.h"
+#include "effects.h"
 #include "taskgate/core/assert.h"
 
 /* A running call counts against its owner only if no human has approved it. */

@@ -1,10 +1,9 @@
 /* Reminders and escalations: the times of a new task, and what is due. */
-#include "reminders.h"
+#include "effects.h"
 
 #include <stdlib.h>
 
 #include "audit.h"
-#include "outbox.h"
 #include "task_operations.h"
 #include "taskgate/config/config.h"
 

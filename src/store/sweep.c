@@ -3,10 +3,7 @@
 #include <string.h>
 
 #include "audit_rows.h"
-#include "blocks.h"
-#include "grants.h"
-#include "outbox.h"
-#include "reminders.h"
+#include "effects.h"
 #include "replica.h"
 #include "task_operations.h"
 #include "taskgate/core/clock.h"

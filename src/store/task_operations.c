@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-#include "outbox.h"
-#include "pending.h"
+#include "effects.h"
 #include "queue.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"

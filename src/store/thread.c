@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "pending.h"
+#include "effects.h"
 #include "queue.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"

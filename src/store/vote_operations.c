@@ -2,9 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "grants.h"
-#include "outbox.h"
-#include "pending.h"
+#include "effects.h"
 #include "queue.h"
 #include "task_operations.h"
 #include "taskgate/core/assert.h"

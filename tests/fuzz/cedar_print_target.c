@@ -8,7 +8,7 @@
 #include "fuzz.h"
 #include "parser.h"
 #include "taskgate/core/buffer.h"
-#include "taskgate/policy/cedar_print.h"
+#include "taskgate/policy/cedar.h"
 
 #define MOST 12
 

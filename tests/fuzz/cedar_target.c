@@ -6,7 +6,7 @@
 
 #include "fuzz.h"
 #include "taskgate/core/buffer.h"
-#include "taskgate/policy/cedar_print.h"
+#include "taskgate/policy/cedar.h"
 
 static struct cedar_policies *parse(struct str text, struct buffer *problems)
 {

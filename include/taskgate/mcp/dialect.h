@@ -59,6 +59,9 @@ void dialect_write_error(const struct dialect *dialect, struct buffer *out, stru
                          enum jsonrpc_error error, struct str message,
                          const struct jsonrpc_error_data *data);
 
+/* The key of _meta that names the task of a message. */
+#define RELATED_TASK "io.modelcontextprotocol/related-task"
+
 /* Texts of -32009 and -32010: the first three are fixed (behaviour 3.10). The last is the
  * reason for a tool that is in force_required but needs no approval. */
 #define DIALECT_REASON_REQUIRED                                                                    \

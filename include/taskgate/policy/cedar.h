@@ -272,3 +272,15 @@ void cedar_authorize(const struct cedar_policies *policies, const struct cedar_e
 /* "type error: expected bool, found string", in a sentence without any value. */
 void cedar_failure_write(const struct cedar_failure *failure, struct buffer *out);
 struct cedar_position cedar_failure_position(const struct cedar_failure *failure);
+
+/* ---- Back to text, in one layout -------------------------------------------------------- */
+
+/*
+ * The output reads back as policies that decide alike: the same conditions, sets in their written
+ * order, calls in their written form. White space, comments, unnecessary parentheses and the
+ * spelling of strings are lost. Printing a printed text changes nothing.
+ */
+/* All of them, an empty line between two. */
+void cedar_policies_print(const struct cedar_policies *policies, struct buffer *out);
+/* From the first annotation or the effect to the semicolon and a line end. */
+void cedar_policy_print(const struct cedar_policy *policy, struct buffer *out);

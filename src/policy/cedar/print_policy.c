@@ -2,7 +2,7 @@
 #include "ast.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/owned.h"
-#include "taskgate/policy/cedar_print.h"
+#include "taskgate/policy/cedar.h"
 
 /* A longer text is broken into lines if possible. */
 #define PRINT_COLUMNS 100

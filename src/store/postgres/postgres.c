@@ -1,5 +1,5 @@
 /* PostgreSQL as a backend of the store: transactions, the lock of the writers, lost answers. */
-#include "taskgate/store/postgres.h"
+#include "taskgate/store/site.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* SQLite as a backend of the store: one file, one process. */
-#include "taskgate/store/sqlite.h"
+#include "taskgate/store/site.h"
 
 #include <errno.h>
 #include <stdlib.h>

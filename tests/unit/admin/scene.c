@@ -11,7 +11,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/gateway/snapshot.h"
-#include "taskgate/store/sqlite.h"
+#include "taskgate/store/site.h"
 
 #include "peer.h"
 

@@ -14,7 +14,6 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 #include "taskgate/policy/cedar.h"
-#include "taskgate/policy/cedar_print.h"
 
 #define OPEN_FOLDERS 16
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
-#include "taskgate/policy/cedar_print.h"
+#include "taskgate/policy/cedar.h"
 
 static char *print(const char *text)
 {

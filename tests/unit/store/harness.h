@@ -6,9 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "taskgate/store/postgres.h"
 #include "taskgate/store/site.h"
-#include "taskgate/store/sqlite.h"
 #include "taskgate/store/store.h"
 
 /* One scratch folder per test, removed by scratch_finish(). With TASKGATE_TEST_POSTGRES, the URL of
