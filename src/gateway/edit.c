@@ -9,7 +9,7 @@
 #include "call/request_parts.h"
 #include "call/worker.h"
 #include "conversation/execute.h"
-#include "decision/policy_check.h"
+#include "decision/decision_log.h"
 #include "state/tool_catalog.h"
 #include "taskgate/approval/terms.h"
 #include "taskgate/core/clock.h"

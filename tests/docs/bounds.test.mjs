@@ -158,7 +158,7 @@ const LISTS = {
   'src/gateway/client/listen.c call->worker->listens': { each: 'limits.listens_per_principal', all: 'limits.listens' },
   'src/gateway/decision/shadow.c shadow->queue': { all: 'QUEUE_BYTES_MAX in src/gateway/decision/shadow.c' },
   'src/gateway/gateway.c gateway->workers': CONFIGURED,
-  'src/gateway/inbox/inbox_lookup.c client->waiter_count > 0 ? &clients->busy : &clients->idle': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
+  'src/gateway/inbox/inbox.c client->waiter_count > 0 ? &clients->busy : &clients->idle': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
   'src/gateway/inbox/repeated_calls.c client->joins': { each: 'MOST_JOINS in src/gateway/inbox/repeated_calls.c', all: 'limits.sessions' },
   'src/gateway/inbox/inbox.c ring->entries': { each: 'MOST_BYTES in src/gateway/inbox/inbox.c', all: 'ALL_CLIENTS_BYTES in src/gateway/inbox/inbox.c' },
   'src/gateway/inbox/inbox.c entries': PASSES,

@@ -11,7 +11,10 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
+#include "taskgate/policy/gate.h"
 #include "taskgate/task/recorded_name.h"
 #include "taskgate/telemetry/span.h"
 
@@ -298,4 +301,43 @@ void decision_log_write_unidentified(struct call *call, const struct decision_lo
     struct shadow_call shadowed = decision_log_describe(entry);
     if (!shadow_compare_rules(call->worker->gateway->shadow, &shadowed))
         compare_unidentified(call, &shadowed);
+}
+
+/* ---- the decision of the Cedar policies ---- */
+
+/* The names of the policies that decided, or failed to, with commas. */
+static void write_reasons(struct buffer *out, const struct policy_trace *trace)
+{
+    for (size_t i = 0; i < trace->count; i++) {
+        const struct policy_finding *finding = &trace->items[i];
+        buffer_append_format(out, "%s%s %.*s (%s%s)", out->length ? ", " : "",
+                             finding->is_forbid ? "forbid" : "permit", STR_ARGS(finding->policy),
+                             finding->action, finding->kind == FINDING_ERROR ? ", failed" : "");
+    }
+}
+
+/* The agent learns only that the call was rejected. The operator may see why. */
+static void log_rejection(const struct policy_request *request,
+                          const struct policy_decision *decision, const struct policy_trace *trace)
+{
+    OWNED_BUFFER(reasons);
+    write_reasons(&reasons, trace);
+    log_info("Policies rejected a call", LOG_STR("tool", request->name),
+             LOG_TEXT("source", request->source->id),
+             LOG_TEXT("policy_id", decision->rule ? decision->rule->policy_id : NULL),
+             LOG_STR("policies", buffer_str(&reasons)));
+}
+
+void policy_check(const struct snapshot *snapshot, const struct policy_request *request,
+                  const struct policy_facts *facts, struct policy_decision *decision)
+{
+    struct policy_trace trace = {0};
+    if (decision->action != ACTION_POLICY)
+        return;
+    policy_consult(snapshot->policy, request, facts, &trace, decision);
+    metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_POLICY),
+                  str_from(config_action_name(decision->action)));
+    if (decision->action == ACTION_DENY)
+        log_rejection(request, decision, &trace);
+    policy_trace_finish(&trace);
 }

@@ -25,3 +25,8 @@ void decision_log_write_unidentified(struct call *call, const struct decision_lo
 void decision_log_write_json(struct buffer *out, const struct decision_log_entry *entry);
 /* Writes the sums; at the end of a worker. */
 void decision_log_finish(struct gateway_worker *worker);
+
+/* Gate 3: Cedar policies decide if a rule leaves the decision to them. Replaces ACTION_POLICY by
+ * their decision, counts and logs it; does nothing for any other action. */
+void policy_check(const struct snapshot *snapshot, const struct policy_request *request,
+                  const struct policy_facts *facts, struct policy_decision *decision);

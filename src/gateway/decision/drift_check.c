@@ -5,7 +5,7 @@
 
 #include "call/authorization.h"
 #include "call/request_parts.h"
-#include "policy_check.h"
+#include "decision_log.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/canonical.h"

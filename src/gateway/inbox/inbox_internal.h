@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "inbox.h"
+#include "taskgate/core/map.h"
 
 /* A bounded ring of entries for a client, the oldest first. The owner of the ring holds the lock.
  */
@@ -48,16 +49,11 @@ struct inbox_table {
     struct map *warned;       /* sources whose clash of names has been logged */
 };
 
-/* Each file below calls only those above it. Under the lock, but for the first two functions. */
+/* Under the lock; NULL without one. */
+static inline struct inbox *inbox_find(const struct inbox_table *clients, struct str key)
+{
+    return key.length > 0 ? map_get(clients->by_key, key) : NULL;
+}
 
-/* ---- inbox_lookup.c ---- */
-bool inbox_event_wakes(enum inbox_event type);
-/* The key of the session of an inbox, which its owner's inboxes share. */
-struct str inbox_key_session(const char *key);
-/* NULL without one. */
-struct inbox *inbox_find(struct inbox_table *clients, struct str key);
-/* It has been used, or its waiters have come or gone. */
-void inbox_used(struct inbox_table *clients, struct inbox *client);
-
-/* ---- repeated_calls.c ---- */
+/* Under the lock (repeated_calls.c). */
 void repeated_calls_finish(struct inbox *client);

@@ -14,7 +14,6 @@
 #include "conversation/task_create.h"
 #include "decision/agent_reason.h"
 #include "decision/decision_log.h"
-#include "decision/policy_check.h"
 #include "inbox/inbox.h"
 #include "methods.h"
 #include "server/catalogue.h"
