@@ -9,7 +9,6 @@
 #include "conversation/question.h"
 #include "methods/methods.h"
 #include "replicas/news.h"
-#include "replicas/relayed.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/policy/gate.h"
 

@@ -2,7 +2,7 @@
 #include "auth/token_check.h"
 #include "auth/token_exchange.h"
 #include "gates.h"
-#include "replicas/home.h"
+#include "replicas/replicas.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/owned.h"
 

@@ -9,7 +9,6 @@
 #include "call/worker.h"
 #include "news.h"
 #include "relay_signature.h"
-#include "relayed.h"
 #include "replicas.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
@@ -152,20 +151,13 @@ static void carry_ask(struct pulse *pulse)
     const struct gateway *gateway = pulse->worker->gateway;
     const char *target =
         atomic_load(&gateway->shutting_down) ? NEWS_TARGET "?" RELAYED_LEAVING : NEWS_TARGET;
-    struct headers headers;
-    OWNED_BUFFER(value);
-    headers_init(&headers, false);
-    const struct relay_signed what = {.to = str_from(pulse->home.replica),
-                                      .epoch = pulse->home.epoch,
-                                      .method = STR("GET"),
-                                      .target = str_from(target)};
-    replicas_sign(gateway->replicas, &what, &headers, &value);
-    char *url = memory_format("%s%s", pulse->address, target);
-    const struct upstream_request request = {
-        .method = "GET", .url = url, .headers = headers.items, .header_count = headers.count};
-    pulse->question = upstream_call_start(pulse->worker->client, &request, &callbacks, pulse);
-    free(url);
-    headers_finish(&headers);
+    OWNED_HEADERS(headers, false);
+    const struct replica_request request = {.replica = pulse->home.replica,
+                                            .epoch = pulse->home.epoch,
+                                            .address = pulse->address,
+                                            .method = STR("GET"),
+                                            .target = str_from(target)};
+    pulse->question = replicas_send(pulse->worker, &request, &headers, &callbacks, pulse);
 }
 
 static void on_pause_over(void *context)
@@ -467,33 +459,18 @@ static void carry_send(struct carry *carry)
     const struct http_exchange *exchange = carry->call->exchange;
     struct http_header room[HEADERS_ROOM];
     struct headers headers;
-    struct buffer target, value;
-    buffer_init(&target);
-    buffer_init(&value);
+    OWNED_BUFFER(target);
     relay_target_write(http_path(exchange), http_query(exchange), &target);
     headers_init_in(&headers, room, HEADERS_ROOM);
     headers_from_client(&headers, exchange);
-    const struct relay_signed what = {.to = str_from(carry->home.replica),
-                                      .epoch = carry->home.epoch,
-                                      .method = http_method(exchange),
-                                      .target = buffer_str(&target),
-                                      .body = http_body(exchange)};
-    replicas_sign(carry->call->worker->gateway->replicas, &what, &headers, &value);
-    char *method = memory_copy_str(http_method(exchange));
-    char *url = memory_format("%s%.*s", carry->address, STR_ARGS(buffer_str(&target)));
-    const struct upstream_request request = {
-        .method = method,
-        .url = url,
-        .headers = headers.items,
-        .header_count = headers.count,
-        .body = http_body(exchange),
-    };
-    carry->upstream = upstream_call_start(carry->call->worker->client, &request, &callbacks, carry);
-    free(url);
-    free(method);
+    const struct replica_request request = {.replica = carry->home.replica,
+                                            .epoch = carry->home.epoch,
+                                            .address = carry->address,
+                                            .method = http_method(exchange),
+                                            .target = buffer_str(&target),
+                                            .body = http_body(exchange)};
+    carry->upstream = replicas_send(carry->call->worker, &request, &headers, &callbacks, carry);
     headers_finish(&headers);
-    buffer_finish(&value);
-    buffer_finish(&target);
 }
 
 void carry_start(struct call *call, const struct session_home *home, const char *address,

@@ -1,5 +1,5 @@
 /* The way of a request to the replica that has what it needs. */
-#include "home.h"
+#include "replicas.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "call/client_profile.h"
 #include "call/request_state.h"
 #include "carry.h"
-#include "replicas.h"
 #include "state/seen_table.h"
 #include "state/session_table.h"
 #include "taskgate/core/buffer.h"

@@ -1,4 +1,4 @@
-/* News on their way to other replicas, and from them to each worker. */
+/* News on their way to other replicas, and what comes from these. */
 #include "news.h"
 
 #include <inttypes.h>
@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "call/broadcast.h"
+#include "call/deferred_response.h"
 #include "call/headers.h"
 #include "relay_signature.h"
-#include "relayed.h"
 #include "replicas.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
@@ -118,6 +118,41 @@ bool news_read(struct str text, struct news *news)
            (news->kind != NEWS_TASK_ASKS || read_asks(text, news));
 }
 
+/* ---- requests to other replicas ---- */
+
+struct upstream_call *replicas_send(struct gateway_worker *worker,
+                                    const struct replica_request *request, struct headers *headers,
+                                    const struct upstream_callbacks *callbacks, void *context)
+{
+    const struct replicas *replicas = worker->gateway->replicas;
+    char nonce[RELAY_NONCE_BYTES];
+    OWNED_BUFFER(signature);
+    relay_nonce_make(nonce);
+    const struct relay_signed what = {
+        .from = str_from(store_replica_id(replicas->store)),
+        .to = str_from(request->replica),
+        .epoch = request->epoch,
+        .time_ms = clock_now_ms(),
+        .nonce = str_from(nonce),
+        .method = request->method,
+        .target = request->target,
+        .body = request->body,
+        .headers = headers->items,
+        .header_count = headers->count,
+    };
+    relay_signature_write(str_from(replicas->key), &what, &signature);
+    headers_add(headers, STR(RELAY_SIGNATURE_HEADER), buffer_str(&signature));
+    OWNED char *method = memory_copy_str(request->method);
+    OWNED char *url = memory_format("%s%.*s", request->address, STR_ARGS(request->target));
+    const struct upstream_request sent = {.method = method,
+                                          .url = url,
+                                          .headers = headers->items,
+                                          .header_count = headers->count,
+                                          .body = request->body,
+                                          .silence_timeout_ms = request->silence_ms};
+    return upstream_call_start(worker->client, &sent, callbacks, context);
+}
+
 #define SILENCE_MS 5000
 /* That are under way from one worker. More are not sent. */
 #define SENDING_MOST 256
@@ -210,27 +245,16 @@ static bool add_recipient(void *context, const struct store_peer *peer)
 static void news_start(struct sending *sending, const struct recipient *to)
 {
     static const struct upstream_callbacks callbacks = {news_on_head, news_on_body, on_end};
-    const struct replicas *replicas = sending->worker->gateway->replicas;
-    struct headers headers;
-    OWNED_BUFFER(value);
-    headers_init(&headers, false);
+    OWNED_HEADERS(headers, false);
     headers_add(&headers, STR("content-type"), STR("application/json"));
-    const struct relay_signed what = {.to = str_from(to->id),
-                                      .epoch = to->epoch,
-                                      .method = STR("POST"),
-                                      .target = STR(NEWS_TARGET),
-                                      .body = buffer_str(&sending->body)};
-    replicas_sign(replicas, &what, &headers, &value);
-    char *url = memory_format("%s" NEWS_TARGET, to->address);
-    const struct upstream_request request = {.method = "POST",
-                                             .url = url,
-                                             .headers = headers.items,
-                                             .header_count = headers.count,
-                                             .body = buffer_str(&sending->body),
-                                             .silence_timeout_ms = SILENCE_MS};
-    sending->upstream = upstream_call_start(sending->worker->client, &request, &callbacks, sending);
-    free(url);
-    headers_finish(&headers);
+    const struct replica_request request = {.replica = to->id,
+                                            .epoch = to->epoch,
+                                            .address = to->address,
+                                            .method = STR("POST"),
+                                            .target = STR(NEWS_TARGET),
+                                            .body = buffer_str(&sending->body),
+                                            .silence_ms = SILENCE_MS};
+    sending->upstream = replicas_send(sending->worker, &request, &headers, &callbacks, sending);
 }
 
 static void send_to(struct gateway_worker *worker, const struct news *news,
@@ -289,6 +313,116 @@ void news_drop(struct gateway_worker *worker)
         upstream_call_cancel(sending->upstream);
         destroy(sending);
     }
+}
+
+/* ---- the proof that a request comes from another replica ---- */
+
+static void refuse(struct http_exchange *exchange, int status, struct str refusal)
+{
+    const struct http_header header = {.name = STR(RELAY_SIGNATURE_HEADER), .value = refusal};
+    http_respond(exchange, status, &header, 1, STR_EMPTY);
+}
+
+/* One answer for all, which says nothing of what the request names. */
+static bool refuse_unsigned(struct http_exchange *exchange, const char *why)
+{
+    log_warn("A request on the port for replicas was refused", LOG_TEXT("reason", why),
+             LOG_STR("peer", http_peer(exchange)));
+    metrics_count(METRIC_RELAYED_REQUESTS, STR("unsigned"));
+    refuse(exchange, 403, STR(RELAYED_REFUSED));
+    return false;
+}
+
+/* The headers as the other replica has sent them, but for those of the connection. */
+static void relayed_take_headers(struct headers *headers, const struct http_exchange *exchange)
+{
+    size_t count = http_header_count(exchange);
+    for (size_t i = 0; i < count; i++) {
+        struct http_header item = http_header_at(exchange, i);
+        unsigned flags = http_name_flags(http_name_of(&item));
+        if (!(flags & (HTTP_NAME_HOP_BY_HOP | HTTP_NAME_NOT_SENT_UP)))
+            headers_add(headers, item.name, item.value);
+    }
+}
+
+/* NULL: it is good. */
+static const char *judge(const struct replicas *replicas, const struct http_exchange *exchange,
+                         struct relay_signed *request)
+{
+    struct http_header room[HEADERS_ROOM];
+    struct headers headers;
+    struct str signature, value = http_header_known(exchange, HTTP_NAME_TASKGATE_RELAY);
+    if (!value.bytes || http_header_is_repeated(exchange, HTTP_NAME_TASKGATE_RELAY) ||
+        !relay_signature_read(value, request, &signature))
+        return "it has no signature";
+    OWNED_BUFFER(target);
+    relay_target_write(http_path(exchange), http_query(exchange), &target);
+    headers_init_in(&headers, room, HEADERS_ROOM);
+    relayed_take_headers(&headers, exchange);
+    request->method = http_method(exchange);
+    request->target = buffer_str(&target);
+    request->body = http_body(exchange);
+    request->headers = headers.items;
+    request->header_count = headers.count;
+    bool is_good = relay_signature_is_good(str_from(replicas->key), request, signature);
+    headers_finish(&headers);
+    if (!is_good)
+        return "its signature is wrong";
+    if (!relay_signature_is_in_time(request, clock_now_ms()))
+        return "it was signed too long ago, or the clocks differ";
+    if (!str_equal(request->to, str_from(store_replica_id(replicas->store))))
+        return "it is for another replica";
+    return nonce_cache_take(replicas->nonces, request->nonce, request->time_ms,
+                            clock_monotonic_ms())
+               ? NULL
+               : "it has come before, or may have: the clock was set back";
+}
+
+bool relayed_is_good(struct gateway_worker *worker, struct http_exchange *exchange)
+{
+    const struct gateway *gateway = worker->gateway;
+    struct relay_signed request = {0};
+    if (!gateway->replicas)
+        return refuse_unsigned(exchange, "nothing is relayed here");
+    const char *wrong = judge(gateway->replicas, exchange, &request);
+    if (wrong)
+        return refuse_unsigned(exchange, wrong);
+    atomic_store(&gateway->replicas->relayed_ms, clock_monotonic_ms());
+    if (request.epoch == store_replica_epoch(gateway->store) &&
+        !atomic_load(&gateway->shutting_down))
+        return true;
+    refuse(exchange, 421, STR(RELAYED_NOT_HERE));
+    return false;
+}
+
+/* ---- a sender that ends ---- */
+
+static struct str sender_of(const struct http_exchange *exchange)
+{
+    struct relay_signed request = {0};
+    struct str signature, value = http_header_known(exchange, HTTP_NAME_TASKGATE_RELAY);
+    return relay_signature_read(value, &request, &signature) ? request.from : STR_EMPTY;
+}
+
+static void deliver_leaving(struct gateway_worker *worker, const void *message)
+{
+    const struct str *sender = message;
+    LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
+        struct call *call = LIST_ENTRY(node, struct call, node);
+        if (call->is_relayed && deferred_response_is_held(call) &&
+            str_equal(sender_of(call->exchange), *sender))
+            deferred_response_stop(call);
+    }
+}
+
+static const struct broadcast_kind leaving_kind = {
+    .bytes = sizeof(struct str), .texts = 1, .deliver = deliver_leaving};
+
+/* What is held here of its calls is answered now. */
+static void relayed_end_held(struct gateway_worker *worker, struct http_exchange *exchange)
+{
+    const struct str sender = sender_of(exchange);
+    broadcast_send(worker->gateway, &leaving_kind, &sender);
 }
 
 /* ---- taking ---- */

@@ -54,6 +54,36 @@ bool news_take(struct gateway_worker *worker, struct http_exchange *exchange);
 /* Gives up what is under way. On the worker's loop. */
 void news_drop(struct gateway_worker *worker);
 
+/* ---- requests to other replicas ---- */
+
+/* A request to another replica; all is borrowed. */
+struct replica_request {
+    const char *replica, *address;
+    int64_t epoch; /* of the replica */
+    struct str method, target, body;
+    int64_t silence_ms; /* 0: no limit */
+};
+/* Sends it with these headers, and the signature of this replica over all of it. The body must live
+ * as long as the call. */
+struct headers;
+struct upstream_call *replicas_send(struct gateway_worker *worker,
+                                    const struct replica_request *request, struct headers *headers,
+                                    const struct upstream_callbacks *callbacks, void *context);
+
+/* ---- requests that other replicas relay to this one: nothing else is served on the port for them
+ * ---- */
+
+/* The refusals, in a header of RELAY_SIGNATURE_HEADER. Either way the request was not looked at. */
+#define RELAYED_REFUSED "refused"   /* nothing that a replica has signed, or for the second time */
+#define RELAYED_NOT_HERE "not-here" /* it is for another life of this replica, or this one ends */
+
+/* The query of a pulse's question (carry.c) from a replica that ends. */
+#define RELAYED_LEAVING "leaving"
+
+/* Whether the request was signed by another replica for this one, just now and once. Else it is
+ * refused. */
+bool relayed_is_good(struct gateway_worker *worker, struct http_exchange *exchange);
+
 /* News of replicas as JSON. Any thread. */
 
 void news_write(struct buffer *out, const struct news *news);

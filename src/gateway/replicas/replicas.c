@@ -8,10 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call/headers.h"
 #include "relay_signature.h"
 #include "state/seen_table.h"
-#include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
@@ -112,21 +110,6 @@ struct peer replicas_find_peer(struct replicas *replicas, const char *id, int64_
     if (!looking.found.is_over && !looking.found.address)
         looking.found.address = address_met(replicas, id, epoch);
     return looking.found;
-}
-
-void replicas_sign(const struct replicas *replicas, const struct relay_signed *what,
-                   struct headers *headers, struct buffer *value)
-{
-    char nonce[RELAY_NONCE_BYTES];
-    relay_nonce_make(nonce);
-    struct relay_signed request = *what;
-    request.from = str_from(store_replica_id(replicas->store));
-    request.time_ms = clock_now_ms();
-    request.nonce = str_from(nonce);
-    request.headers = headers->items;
-    request.header_count = headers->count;
-    relay_signature_write(str_from(replicas->key), &request, value);
-    headers_add(headers, STR(RELAY_SIGNATURE_HEADER), buffer_str(value));
 }
 
 /* ---- who asks ---- */

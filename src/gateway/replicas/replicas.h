@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "call/worker.h"
+#include "call/call.h"
 #include "relay_signature.h"
 #include "taskgate/core/str.h"
 #include "taskgate/store/homes.h"
@@ -56,12 +56,13 @@ struct peer {
     char *address; /* owned by the caller; NULL: it takes no calls of others */
 };
 struct peer replicas_find_peer(struct replicas *replicas, const char *id, int64_t epoch);
-/* Adds the signature of this replica, which is over all headers before it. `what` has all but its
- * sender, time, nonce and headers. `value` must live as long as the headers. */
-struct headers;
-struct relay_signed;
-void replicas_sign(const struct replicas *replicas, const struct relay_signed *what,
-                   struct headers *headers, struct buffer *value);
+
+/* The process that handles a request (home.c): the home of its task, or of its open call, or of its
+ * session (behaviour 16.3). The call passes, or goes on with `here`, if it is handled in this
+ * process: nothing of it depends on one process, or what it needs is here, or its replica is not
+ * reached. Otherwise it is carried to that replica. A session or task whose replica is gone is
+ * adopted first. Nothing was begun for the call. On its loop. */
+enum gate_verdict home_then(struct call *call, call_step here);
 
 /* The id under which this replica asks a client something, so that the answer finds it from any
  * other: "tg:" and `id`, and where there are others, which replica it is, which says nothing of it
