@@ -48,53 +48,44 @@ static const struct detached_callbacks *callbacks_of(const struct detached_call 
     return detached->base.worker->gateway->detached_callbacks;
 }
 
+/* A modern server, which may have to get the call again. */
+static bool may_require_input(const struct detached_call *detached)
+{
+    return !detached->base.up.protocol->has_sessions;
+}
+
 /* ---- the end of its session ---- */
 
 /* The server would end the session's promoted calls with it, so it is notified after the last of
  * them. */
 
-static bool key_of_session(const struct detached_call *detached, char key[CLIENT_KEY_BYTES])
-{
-    client_key_of_session(detached->base.source, detached->base.session, key);
-    return detached->base.session[0];
-}
-
 static void enter_session(const struct detached_call *detached)
 {
-    char key[CLIENT_KEY_BYTES];
-    if (key_of_session(detached, key))
-        quota_take(detached->base.worker->gateway->promoted_in, str_from(key), INT64_MAX,
+    const struct invocation *base = &detached->base;
+    if (base->session[0])
+        quota_take(base->worker->gateway->promoted_in, str_from(base->audience.key), INT64_MAX,
                    INT64_MAX);
 }
 
-/* The client may have had a newer token at its end than when it called. */
 static void end_at_server(const struct detached_call *detached)
 {
     struct sending sending = invocation_sending(&detached->base);
-    struct headers headers;
-    headers_init(&headers, false);
-    headers_add_all(&headers, sending.headers);
-    if (detached->end_authorization)
-        headers_set(&headers, STR("authorization"), str_from(detached->end_authorization));
-    sending.headers = &headers;
     sending.method = "DELETE";
     sending.silence_ms = sending.total_ms = ENDING_MS;
     log_info("A session ends after the last of its promoted calls",
              LOG_TEXT("source", detached->base.source->id));
     exchange_notify(detached->base.worker, &sending);
-    headers_finish(&headers);
 }
 
 static void leave_session(const struct detached_call *detached)
 {
     struct gateway *gateway = detached->base.worker->gateway;
-    char key[CLIENT_KEY_BYTES];
-    if (!key_of_session(detached, key))
+    struct str key = str_from(detached->base.audience.key);
+    if (!detached->base.session[0])
         return;
-    quota_give_back(gateway->promoted_in, str_from(key));
-    if (!quota_has(gateway->promoted_in, str_from(key)) &&
-        quota_has(gateway->ended_sessions, str_from(key))) {
-        quota_give_back(gateway->ended_sessions, str_from(key));
+    quota_give_back(gateway->promoted_in, key);
+    if (!quota_has(gateway->promoted_in, key) && quota_has(gateway->ended_sessions, key)) {
+        quota_give_back(gateway->ended_sessions, key);
         end_at_server(detached);
     }
 }
@@ -123,6 +114,8 @@ struct session_end {
     struct str key, authorization; /* the last empty: the client has none */
 };
 
+/* The client may have had a newer token at the end than when it called. Its DELETE goes up with
+ * that; the call itself has its headers already, unless its server may get it again. */
 static void session_end_deliver(struct gateway_worker *worker, const void *message)
 {
     const struct session_end *end = message;
@@ -133,9 +126,8 @@ static void session_end_deliver(struct gateway_worker *worker, const void *messa
             continue;
         if (owner_is_session(audience->owner))
             memset(audience->can, 0, sizeof audience->can);
-        free(detached->end_authorization);
-        detached->end_authorization =
-            end->authorization.length > 0 ? memory_copy_str(end->authorization) : NULL;
+        if (end->authorization.length > 0 && !may_require_input(detached))
+            headers_set(&detached->base.headers, STR("authorization"), end->authorization);
     }
 }
 
@@ -144,13 +136,11 @@ static const struct broadcast_kind end_of_session_kind = {
 
 void detached_calls_end_session(const struct call *call, struct str key)
 {
-    struct headers headers;
-    headers_init(&headers, true);
+    OWNED_HEADERS(headers, true);
     if (call->exchange)
         headers_from_call(&headers, call);
     const struct session_end end = {key, headers_find(&headers, "authorization")};
     broadcast_send(call->worker->gateway, &end_of_session_kind, &end);
-    headers_finish(&headers);
 }
 
 /* ---- its client's request ---- */
@@ -351,12 +341,6 @@ bool detached_call_takes_cancel(const struct call *call)
 }
 
 /* ---- the server requires input ---- */
-
-/* A modern server, which may have to get the call again. */
-static bool may_require_input(const struct detached_call *detached)
-{
-    return !detached->base.up.protocol->has_sessions;
-}
 
 /* Keeps what the server has got of the call. */
 static void keep_request(struct detached_call *detached, struct call *call)
@@ -732,7 +716,6 @@ static void detached_call_destroy(struct invocation *invocation)
     buffer_finish(&detached->body);
     buffer_finish(&detached->asked);
     identity_unref(detached->identity);
-    free(detached->end_authorization);
     free(detached);
 }
 

@@ -17,7 +17,6 @@ struct detached_call {
     bool is_given_up; /* by its client, while the store was taking its task */
     int64_t patience_ms;
     uint64_t number;                 /* of the call, for its questions */
-    char *end_authorization;         /* of the DELETE of its session; NULL without */
     char repeated[DIGEST_HEX_BYTES]; /* repeated_call_digest_left(), once it is to be a task */
 
     /* Of a call across eras, whose server may require input, and then gets it again: */
