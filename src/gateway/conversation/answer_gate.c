@@ -64,7 +64,7 @@ static void write_shown(struct buffer *out, const struct task *call)
 {
     static const char *const copied[] = {"risk", "riskBy", "listed"};
     struct str shown = str_from(call->shown);
-    char *summary = memory_format("The client's answer inside the call %s", call->id);
+    OWNED char *summary = memory_format("The client's answer inside the call %s", call->id);
     buffer_append_char(out, '{');
     json_add_text(out, "summary", summary);
     for (size_t i = 0; i < sizeof copied / sizeof *copied; i++) {
@@ -74,7 +74,6 @@ static void write_shown(struct buffer *out, const struct task *call)
         json_add_value(out, copied[i], value);
     }
     buffer_append_char(out, '}');
-    free(summary);
 }
 
 /* False when it is no request that the gateway would take: nested too deep. */

@@ -27,7 +27,6 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
-#include "taskgate/core/random.h"
 #include "taskgate/identity/identity.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/era.h"
@@ -657,11 +656,9 @@ static void write_detached(struct server_link *link, struct headers *headers, st
                            struct buffer *id)
 {
     const struct detached_call *detached = detached_call_from(link->context);
-    char uuid[RANDOM_UUID_BYTES];
     headers_add_all(headers, &detached->base.headers);
     if (may_require_input(detached)) {
-        random_uuid(uuid);
-        buffer_append_format(id, "\"tg:%s\"", uuid);
+        server_write_id(id);
         json_write_with_member(body, buffer_str(&detached->body), "id", buffer_str(id));
         return;
     }

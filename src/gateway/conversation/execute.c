@@ -29,7 +29,6 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/owned.h"
-#include "taskgate/core/random.h"
 #include "taskgate/gateway/conversation_claim.h"
 #include "taskgate/identity/identity.h"
 #include "taskgate/json/text.h"
@@ -129,13 +128,11 @@ static bool find_token(struct execution *execution)
     if (!wants_token(execution))
         return true;
     struct token_request request = token_request_of(execution);
-    char *token = execution->authorization ? token_exchange_find(&request) : NULL;
+    OWNED char *token = execution->authorization ? token_exchange_find(&request) : NULL;
     if (!token)
         return false;
-    char *value = memory_format("Bearer %s", token);
-    free(token);
+    OWNED char *value = memory_format("Bearer %s", token);
     headers_set(&execution->base.headers, STR("authorization"), str_from(value));
-    free(value);
     return true;
 }
 
@@ -208,10 +205,8 @@ static void add_task(struct buffer *body, const struct task *task)
 
 static void execution_take_id(struct execution *execution)
 {
-    char uuid[RANDOM_UUID_BYTES];
-    random_uuid(uuid);
     buffer_clear(&execution->base.request_id);
-    buffer_append_format(&execution->base.request_id, "\"tg:%s\"", uuid);
+    server_write_id(&execution->base.request_id);
 }
 
 /* Where the server has the era of the request, only its id is another one, so that its headers stay

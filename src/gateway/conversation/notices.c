@@ -98,7 +98,7 @@ void notices_take(const struct question_origin *origin, struct str message)
 {
     ASSERT(origin->budget && origin->headers);
     struct str id = json_member(message, "id");
-    char *text = json_string_text(json_member(message, "method"), NULL);
+    OWNED char *text = json_string_text(json_member(message, "method"), NULL);
     struct str method = str_from(text);
     bool is_ping = str_equal(method, STR("ping"));
     if (id.length == 0)
@@ -106,7 +106,6 @@ void notices_take(const struct question_origin *origin, struct str message)
     else if (server_budget_take(origin->budget, is_ping ? SERVER_PING : SERVER_REQUEST,
                                 loop_now_ms(origin->worker->loop)))
         take_request(origin, method, id, message);
-    free(text);
 }
 
 /* ---- on a client's own stream ---- */
@@ -272,7 +271,7 @@ bool question_take_from_stream(struct call *call, struct str message)
 {
     enum question_kind kind;
     bool taken = false, has_id = json_member(message, "id").length > 0;
-    char *text = json_string_text(json_member(message, "method"), NULL);
+    OWNED char *text = json_string_text(json_member(message, "method"), NULL);
     struct str method = str_from(text);
     if (task_aliases_any(call->worker->gateway->task_aliases)) {
         call_identify(call);
@@ -289,6 +288,5 @@ bool question_take_from_stream(struct call *call, struct str message)
     } else if (!has_id) {
         keep_notification(call, method, message);
     }
-    free(text);
     return taken;
 }

@@ -49,7 +49,7 @@ static void take_refusal(struct invocation *invocation, struct str id)
 {
     OWNED_BUFFER(requests);
     OWNED_BUFFER(answers);
-    char *key = json_string_text(id, NULL);
+    OWNED char *key = json_string_text(id, NULL);
     rounds_show(rounds_of(invocation->worker), str_from(invocation->id), &requests, &(int64_t){0});
     struct str method = json_path(buffer_str(&requests), key, "method");
     if (json_string_equals(method, STR(MCP_ELICIT))) {
@@ -59,7 +59,6 @@ static void take_refusal(struct invocation *invocation, struct str id)
         invocation->class->give_up(invocation, JSONRPC_UPSTREAM_ERROR,
                                    "upstream requires what the client does not give");
     }
-    free(key);
 }
 
 static void deliver_refusal(struct gateway_worker *worker, struct task *task, struct str id)
@@ -88,28 +87,19 @@ static void take_answer(struct gateway_worker *worker, const struct question_ask
 
 /* ---- asking ---- */
 
-static void ask(const struct invocation *base, struct str key, struct str request)
+void task_inputs_ask(struct invocation *invocation)
 {
-    const struct question_origin origin = {.worker = base->worker,
-                                           .snapshot = base->snapshot,
-                                           .source = base->source,
-                                           .headers = &base->headers,
-                                           .session = base->session,
-                                           .audience = &base->audience,
-                                           .task = base->task,
-                                           .take_answer = take_answer};
-    OWNED_BUFFER(message);
-    legacy_text_write_question(&message, key, request);
-    question_take(&origin, buffer_str(&message));
-}
-
-void task_inputs_ask(const struct invocation *invocation)
-{
+    struct question_origin origin = invocation_origin(invocation);
     OWNED_BUFFER(requests);
     struct str key, request;
+    origin.task = invocation->task;
+    origin.take_answer = take_answer;
     rounds_show(rounds_of(invocation->worker), str_from(invocation->id), &requests, &(int64_t){0});
-    for (size_t position = 0; json_next_member(buffer_str(&requests), &position, &key, &request);)
-        ask(invocation, key, request);
+    for (size_t position = 0; json_next_member(buffer_str(&requests), &position, &key, &request);) {
+        OWNED_BUFFER(message);
+        legacy_text_write_question(&message, key, request);
+        question_take(&origin, buffer_str(&message));
+    }
 }
 
 /* ---- rounds ---- */

@@ -14,7 +14,7 @@ struct rounds_taken;
  * that runs the call. Any worker's loop. */
 void task_inputs_answer(struct gateway_worker *worker, struct task *task, struct str answers);
 /* Asks a legacy client what is open in the round and was not asked before. */
-void task_inputs_ask(const struct invocation *invocation);
+void task_inputs_ask(struct invocation *invocation);
 
 /* EVENT_ROUND. A legacy client is asked as its era has it, and each question has a clock of its
  * own. */

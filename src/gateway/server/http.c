@@ -883,12 +883,17 @@ void exchange_read_messages(struct exchange *exchange, const struct sending *sen
 
 /* ---- requests of the gateway's own for a call, and messages whose answer nobody waits for ---- */
 
-void exchange_write_request(struct buffer *body, struct buffer *id, const char *method,
-                            struct str params)
+void server_write_id(struct buffer *id)
 {
     char uuid[RANDOM_UUID_BYTES];
     random_uuid(uuid);
     buffer_append_format(id, "\"tg:%s\"", uuid);
+}
+
+void exchange_write_request(struct buffer *body, struct buffer *id, const char *method,
+                            struct str params)
+{
+    server_write_id(id);
     buffer_append_text(body, "{\"jsonrpc\":\"2.0\",\"id\":");
     buffer_append(body, buffer_str(id));
     buffer_append_text(body, ",\"method\":");

@@ -192,6 +192,8 @@ void server_ask_page(struct call *call, const char *method, struct str cursor, s
                      void (*answered)(struct call *call, const struct exchange_reply *reply,
                                       call_step next));
 
+/* A new id, JSON text: "tg:<uuid>". */
+void server_write_id(struct buffer *id);
 /* {"jsonrpc":"2.0","id":"tg:<uuid>","method":…,"params":…}; `params` may be empty. `id` gets
  * the JSON text of the id. */
 void exchange_write_request(struct buffer *body, struct buffer *id, const char *method,

@@ -12,7 +12,6 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/owned.h"
-#include "taskgate/core/random.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/era.h"
 #include "taskgate/mcp/legacy_text.h"
@@ -302,9 +301,7 @@ static bool needs_level(const struct opened_session *session, struct str level)
 /* A new id: two clients of one session may use the same. */
 static void link_write_request(struct legacy_link *own, const struct call *call)
 {
-    char uuid[RANDOM_UUID_BYTES];
-    random_uuid(uuid);
-    buffer_append_format(&own->request_id, "\"tg:%s\"", uuid);
+    server_write_id(&own->request_id);
     legacy_text_write_request(&own->body, &call->envelope, buffer_str(&own->request_id));
 }
 
@@ -518,12 +515,6 @@ static void legacy_answer(struct server_link *link, struct str asked_id,
         opened_session_respond(session, asked_id, "error", str_from(errors[answer->kind]));
 }
 
-static void legacy_server_set_silence(struct server_link *link, int64_t silence_ms)
-{
-    ASSERT(link->exchange);
-    exchange_set_silence(link->exchange, silence_ms);
-}
-
 /* The server may go on with the call for a while, and ask something: nobody else gets its session.
  */
 static void say_last(struct legacy_link *own, struct str body, struct str id)
@@ -592,7 +583,7 @@ const struct server_protocol server_legacy = {
     .translate = legacy_text_write_request,
     .begin = legacy_begin,
     .answer = legacy_answer,
-    .set_silence = legacy_server_set_silence,
+    .set_silence = server_link_set_silence,
     .cancel = legacy_cancel,
     .release = legacy_release,
 };

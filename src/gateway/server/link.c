@@ -78,6 +78,12 @@ void server_link_notify(struct server_link *link, const struct headers *headers,
                                                     .id = id});
 }
 
+void server_link_set_silence(struct server_link *link, int64_t silence_ms)
+{
+    if (link->exchange)
+        exchange_set_silence(link->exchange, silence_ms);
+}
+
 void server_link_clear(struct server_link *link)
 {
     exchange_abandon(link->exchange);

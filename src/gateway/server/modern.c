@@ -300,18 +300,12 @@ static void modern_move(struct server_link *from, struct server_link *to)
     server_link_clear(from);
 }
 
-static void modern_set_silence(struct server_link *link, int64_t silence_ms)
-{
-    if (link->exchange)
-        exchange_set_silence(link->exchange, silence_ms);
-}
-
 const struct server_protocol server_modern = {.name = "modern",
                                               .begin = modern_begin,
                                               .answer_round = modern_answer,
                                               .pause = modern_pause,
                                               .expect_answer = modern_expect_answer,
-                                              .set_silence = modern_set_silence,
+                                              .set_silence = server_link_set_silence,
                                               .cancel = modern_cancel,
                                               .release = server_link_clear,
                                               .move = modern_move};

@@ -44,13 +44,12 @@ void service_session_begin(struct headers *headers, const struct config_source *
 void service_session_opened(struct headers *headers, const struct exchange_reply *reply)
 {
     struct str result = json_member(reply->message, "result");
-    char *version = json_string_text(json_member(result, "protocolVersion"), NULL);
+    OWNED char *version = json_string_text(json_member(result, "protocolVersion"), NULL);
     struct str session = headers_find(reply->headers, "mcp-session-id");
     if (session.length > 0)
         headers_set(headers, STR("mcp-session-id"), session);
     if (version)
         headers_set(headers, STR("mcp-protocol-version"), str_from(version));
-    free(version);
 }
 
 void service_session_end(struct gateway_worker *worker, struct snapshot *snapshot,
@@ -283,9 +282,8 @@ struct parameters {
 static void put_parameter(void *context, struct str name, struct str value)
 {
     const struct parameters *parameters = context;
-    char *header = memory_format(PARAMETER_HEADER_PREFIX "%.*s", STR_ARGS(name));
+    OWNED char *header = memory_format(PARAMETER_HEADER_PREFIX "%.*s", STR_ARGS(name));
     headers_add(parameters->headers, str_from(header), value);
-    free(header);
 }
 
 /* By the definition of the tool that the owner was shown. */
@@ -309,7 +307,7 @@ void client_request_write_call(const struct call *call, struct headers *headers,
                                struct buffer *body, struct buffer *id)
 {
     const struct mcp_method *modern = mcp_method_find(call->envelope.method, MCP_ERA_MODERN);
-    char *method = memory_copy_str(call->envelope.method);
+    OWNED char *method = memory_copy_str(call->envelope.method);
     OWNED_BUFFER(params);
     write_params(call, call->envelope.params, &params);
     exchange_write_request(body, id, method, buffer_str(&params));
@@ -318,7 +316,6 @@ void client_request_write_call(const struct call *call, struct headers *headers,
     if (modern->treatment == MCP_TOOLS_CALL)
         add_parameters(call->worker->gateway->catalog, call->source->id, str_from(call->owner),
                        &call->envelope, headers);
-    free(method);
 }
 
 void client_request_write_own(const struct call *call, const char *method, struct str members,

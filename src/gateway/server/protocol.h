@@ -173,6 +173,8 @@ void server_link_follow(struct server_link *link, char *task, struct str interva
 /* Sends a message whose answer nobody waits for, with the source and snapshot of the request. */
 void server_link_notify(struct server_link *link, const struct headers *headers, struct str body,
                         struct str id);
+/* set_silence() of all. */
+void server_link_set_silence(struct server_link *link, int64_t silence_ms);
 /* Abandons what is under way, and makes the link as new, but for `own`. */
 void server_link_clear(struct server_link *link);
 

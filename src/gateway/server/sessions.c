@@ -420,13 +420,12 @@ static void answer_refused(struct call *call, const struct exchange_reply *reply
     if (reply->status == 401 || reply->status == 403 || reply->status == 429) {
         server_refusal_pass(call, reply);
     } else if (json_type(error) == JSON_OBJECT) {
-        struct buffer mapped = {0}, message = {0};
+        OWNED_BUFFER(mapped);
+        OWNED_BUFFER(message);
         modern_text_write_error(&mapped, error, false);
         jsonrpc_write_error_text(&message, call->envelope.id, buffer_str(&mapped));
         call->outcome = "error";
         call_answer(call, buffer_str(&message));
-        buffer_finish(&mapped);
-        buffer_finish(&message);
     } else if (reply->result == UPSTREAM_SILENT) {
         call_answer_error(call, JSONRPC_UPSTREAM_TIMEOUT, STR_EMPTY, &data);
     } else {
