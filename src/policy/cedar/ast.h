@@ -17,8 +17,13 @@ struct extension {
     unsigned arity; /* with the receiver */
     enum cedar_kind takes[EXTENSION_MAX_ARITY];
     /* The arguments have the kinds above. False when they are refused. */
-    bool (*call)(struct arena *arena, const struct cedar_value *arguments,
-                 struct cedar_value *result);
+    bool (*call)(const struct extension *own, struct arena *arena,
+                 const struct cedar_value *arguments, struct cedar_value *result);
+    /* Of a number that is read from text. */
+    bool (*parse)(struct str text, int64_t *number);
+    enum cedar_kind gives;
+    int64_t unit;              /* that a duration is counted in, in ms */
+    bool less, equal, greater; /* of a comparison: when it holds */
 };
 
 /* NULL when there is no such function. */

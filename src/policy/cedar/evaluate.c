@@ -151,26 +151,41 @@ static const struct entity *find_entity(const struct evaluation *evaluation,
     return entities_find(evaluation->entities, uid);
 }
 
+static bool evaluate_both(struct evaluation *evaluation, const struct node *node,
+                          struct cedar_value *left, struct cedar_value *right)
+{
+    return evaluate(evaluation, node->operands[0], left) &&
+           evaluate(evaluation, node->operands[1], right);
+}
+
 /* ---- Attributes ------------------------------------------------------------------------ */
 
 #define HAS_ATTRIBUTES (KIND_BIT(CEDAR_RECORD) | KIND_BIT(CEDAR_ENTITY))
 
+/* The attributes of a record or an entity; NULL: there is no such entity. */
+static bool attributes_of(const struct evaluation *evaluation, const struct cedar_value *value,
+                          const struct cedar_record **record)
+{
+    *record = NULL;
+    if (value->kind == CEDAR_RECORD) {
+        *record = value->record;
+    } else if (value->kind == CEDAR_ENTITY) {
+        const struct entity *entity = find_entity(evaluation, value->entity);
+        *record = entity ? entity->attributes : NULL;
+    }
+    return value->kind == CEDAR_RECORD || value->kind == CEDAR_ENTITY;
+}
+
 bool evaluate_get(struct evaluation *evaluation, const struct node *node,
                   struct cedar_value *result)
 {
+    const struct cedar_record *record;
     if (!evaluate(evaluation, node->operands[0], result))
         return false;
-    const struct cedar_record *record = NULL;
-    if (result->kind == CEDAR_RECORD) {
-        record = result->record;
-    } else if (result->kind == CEDAR_ENTITY) {
-        const struct entity *entity = find_entity(evaluation, result->entity);
-        if (!entity)
-            return fail(evaluation, node, CEDAR_FAILURE_ENTITY);
-        record = entity->attributes;
-    } else {
+    if (!attributes_of(evaluation, result, &record))
         return fail_type(evaluation, node, HAS_ATTRIBUTES, result->kind);
-    }
+    if (!record)
+        return fail(evaluation, node, CEDAR_FAILURE_ENTITY);
     if (record_has_variant(record, evaluation->scratch, node->name))
         return fail_variant(evaluation, node, node->name);
     const struct cedar_value *value = cedar_record_get(record, node->name);
@@ -191,16 +206,11 @@ bool evaluate_has(struct evaluation *evaluation, const struct node *node,
         return false;
     *result = cedar_bool(false);
     for (uint32_t i = 0; i < node->name_count; i++) {
-        const struct cedar_record *record = &record_empty;
-        if (target.kind == CEDAR_RECORD) {
-            record = target.record;
-        } else if (target.kind == CEDAR_ENTITY) {
-            const struct entity *entity = find_entity(evaluation, target.entity);
-            if (entity)
-                record = entity->attributes;
-        } else {
+        const struct cedar_record *record;
+        if (!attributes_of(evaluation, &target, &record))
             return fail_type(evaluation, node, HAS_ATTRIBUTES, target.kind);
-        }
+        if (!record)
+            return true;
         if (record_has_variant(record, evaluation->scratch, node->names[i]))
             return fail_variant(evaluation, node, node->names[i]);
         const struct cedar_value *value = cedar_record_get(record, node->names[i]);
@@ -223,8 +233,7 @@ static bool evaluate_tag(struct evaluation *evaluation, const struct node *node,
     struct cedar_value target, name;
     *entity = NULL;
     *tag = STR_EMPTY;
-    if (!evaluate(evaluation, node->operands[0], &target) ||
-        !evaluate(evaluation, node->operands[1], &name))
+    if (!evaluate_both(evaluation, node, &target, &name))
         return false;
     if (target.kind != CEDAR_ENTITY)
         return fail_type(evaluation, node, KIND_BIT(CEDAR_ENTITY), target.kind);
@@ -305,8 +314,7 @@ static bool is_in_value(struct evaluation *evaluation, const struct node *node,
 bool evaluate_in(struct evaluation *evaluation, const struct node *node, struct cedar_value *result)
 {
     struct cedar_value child, ancestors;
-    if (!evaluate(evaluation, node->operands[0], &child) ||
-        !evaluate(evaluation, node->operands[1], &ancestors))
+    if (!evaluate_both(evaluation, node, &child, &ancestors))
         return false;
     if (child.kind != CEDAR_ENTITY)
         return fail_type(evaluation, node, KIND_BIT(CEDAR_ENTITY), child.kind);
@@ -435,13 +443,6 @@ static bool evaluate_not(struct evaluation *evaluation, const struct node *node,
 }
 
 /* ---- Comparison ------------------------------------------------------------------------ */
-
-static bool evaluate_both(struct evaluation *evaluation, const struct node *node,
-                          struct cedar_value *left, struct cedar_value *right)
-{
-    return evaluate(evaluation, node->operands[0], left) &&
-           evaluate(evaluation, node->operands[1], right);
-}
 
 /* Names in `asked` that another member of a record of names could be taken for. */
 static bool evaluate_check_members(struct evaluation *evaluation, const struct node *node,
@@ -600,6 +601,13 @@ static bool evaluate_is_empty(struct evaluation *evaluation, const struct node *
     return true;
 }
 
+/* The parts of a new value are hashed, an element of a set also where it is there twice. */
+static bool spend_on(struct evaluation *evaluation, const struct node *node,
+                     const struct cedar_value *part)
+{
+    return spend(evaluation, node, value_weight(part));
+}
+
 static struct cedar_value *evaluate_operands(struct evaluation *evaluation, const struct node *node)
 {
     struct cedar_value *values =
@@ -607,14 +615,10 @@ static struct cedar_value *evaluate_operands(struct evaluation *evaluation, cons
     for (uint32_t i = 0; i < node->count; i++)
         if (!evaluate(evaluation, node->operands[i], &values[i]))
             return NULL;
+    for (uint32_t i = 0; i < node->count; i++)
+        if (!spend_on(evaluation, node, &values[i]))
+            return NULL;
     return values;
-}
-
-/* The parts of a new value are hashed, an element of a set also where it is there twice. */
-static bool spend_on(struct evaluation *evaluation, const struct node *node,
-                     const struct cedar_value *part)
-{
-    return spend(evaluation, node, value_weight(part));
 }
 
 static bool evaluate_set(struct evaluation *evaluation, const struct node *node,
@@ -623,9 +627,6 @@ static bool evaluate_set(struct evaluation *evaluation, const struct node *node,
     struct cedar_value *values = evaluate_operands(evaluation, node);
     if (!values)
         return false;
-    for (uint32_t i = 0; i < node->count; i++)
-        if (!spend_on(evaluation, node, &values[i]))
-            return false;
     return set_build(evaluation->scratch, values, node->count, result) ||
            fail(evaluation, node, CEDAR_FAILURE_DEPTH);
 }
@@ -651,9 +652,6 @@ static bool evaluate_call(struct evaluation *evaluation, const struct node *node
     struct cedar_value *values = evaluate_operands(evaluation, node);
     if (!values)
         return false;
-    for (uint32_t i = 0; i < node->count; i++)
-        if (!spend_on(evaluation, node, &values[i]))
-            return false;
     if (extension_call(node->extension, evaluation->scratch, values, node->count, result,
                        &evaluation->failure))
         return true;

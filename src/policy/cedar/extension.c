@@ -441,28 +441,13 @@ static bool give_bool(bool value, struct cedar_value *result)
 }
 
 #define CALL(function)                                                                             \
-    static bool function(struct arena *arena, const struct cedar_value *arguments,                 \
-                         struct cedar_value *result)
+    static bool function(const struct extension *own, struct arena *arena,                         \
+                         const struct cedar_value *arguments, struct cedar_value *result)
 
-CALL(call_decimal)
+CALL(call_parse)
 {
     int64_t number;
-    return extension_parse_decimal(arguments->text, &number) &&
-           give_number(CEDAR_DECIMAL, number, result);
-}
-
-CALL(call_datetime)
-{
-    int64_t ms;
-    return extension_parse_datetime(arguments->text, &ms) &&
-           give_number(CEDAR_DATETIME, ms, result);
-}
-
-CALL(call_duration)
-{
-    int64_t ms;
-    return extension_parse_duration(arguments->text, &ms) &&
-           give_number(CEDAR_DURATION, ms, result);
+    return own->parse(arguments->text, &number) && give_number(own->gives, number, result);
 }
 
 CALL(call_ip)
@@ -501,24 +486,11 @@ CALL(call_is_in_range)
     return give_bool(ip_is_in_range(arguments[0].ip, arguments[1].ip), result);
 }
 
-CALL(call_less_than)
+CALL(call_compare)
 {
-    return give_bool(arguments[0].number < arguments[1].number, result);
-}
-
-CALL(call_less_than_or_equal)
-{
-    return give_bool(arguments[0].number <= arguments[1].number, result);
-}
-
-CALL(call_greater_than)
-{
-    return give_bool(arguments[0].number > arguments[1].number, result);
-}
-
-CALL(call_greater_than_or_equal)
-{
-    return give_bool(arguments[0].number >= arguments[1].number, result);
+    int64_t left = arguments[0].number, right = arguments[1].number;
+    bool holds = left == right ? own->equal : left < right ? own->less : own->greater;
+    return give_bool(holds, result);
 }
 
 CALL(call_offset)
@@ -554,67 +526,44 @@ CALL(call_to_time)
     return give_number(CEDAR_DURATION, time_of_day(arguments->number), result);
 }
 
-CALL(call_to_milliseconds)
+CALL(call_count)
 {
-    return give_number(CEDAR_LONG, arguments->number, result);
+    return give_number(CEDAR_LONG, arguments->number / own->unit, result);
 }
 
-CALL(call_to_seconds)
-{
-    return give_number(CEDAR_LONG, arguments->number / MS_PER_SECOND, result);
-}
-
-CALL(call_to_minutes)
-{
-    return give_number(CEDAR_LONG, arguments->number / MS_PER_MINUTE, result);
-}
-
-CALL(call_to_hours)
-{
-    return give_number(CEDAR_LONG, arguments->number / MS_PER_HOUR, result);
-}
-
-CALL(call_to_days)
-{
-    return give_number(CEDAR_LONG, arguments->number / MS_PER_DAY, result);
-}
-
-#define FUNCTION(name, kind, call)                                                                 \
-    {                                                                                              \
-        {name, sizeof(name) - 1}, false, 1, {kind}, call                                           \
-    }
-#define METHOD(name, kind, call)                                                                   \
-    {                                                                                              \
-        {name, sizeof(name) - 1}, true, 1, {kind}, call                                            \
-    }
-#define METHOD_OF_TWO(name, kind, other, call)                                                     \
-    {                                                                                              \
-        {name, sizeof(name) - 1}, true, 2, {kind, other}, call                                     \
-    }
+#define NAMED(text) .name = {text, sizeof(text) - 1}
+#define FUNCTION(text, function)                                                                   \
+    NAMED(text), .arity = 1, .takes = {CEDAR_STRING}, .call = (function)
+#define METHOD(text, kind, function)                                                               \
+    NAMED(text), .method = true, .arity = 1, .takes = {kind}, .call = (function)
+#define METHOD_OF_TWO(text, kind, other, function)                                                 \
+    NAMED(text), .method = true, .arity = 2, .takes = {kind, other}, .call = (function)
+#define COMPARISON(text) METHOD_OF_TWO(text, CEDAR_DECIMAL, CEDAR_DECIMAL, call_compare)
+#define COUNT_OF(text, ms) METHOD(text, CEDAR_DURATION, call_count), .unit = (ms)
 
 static const struct extension extensions[] = {
-    FUNCTION("ip", CEDAR_STRING, call_ip),
-    FUNCTION("decimal", CEDAR_STRING, call_decimal),
-    FUNCTION("datetime", CEDAR_STRING, call_datetime),
-    FUNCTION("duration", CEDAR_STRING, call_duration),
-    METHOD("isIpv4", CEDAR_IP, call_is_ipv4),
-    METHOD("isIpv6", CEDAR_IP, call_is_ipv6),
-    METHOD("isLoopback", CEDAR_IP, call_is_loopback),
-    METHOD("isMulticast", CEDAR_IP, call_is_multicast),
-    METHOD_OF_TWO("isInRange", CEDAR_IP, CEDAR_IP, call_is_in_range),
-    METHOD_OF_TWO("lessThan", CEDAR_DECIMAL, CEDAR_DECIMAL, call_less_than),
-    METHOD_OF_TWO("lessThanOrEqual", CEDAR_DECIMAL, CEDAR_DECIMAL, call_less_than_or_equal),
-    METHOD_OF_TWO("greaterThan", CEDAR_DECIMAL, CEDAR_DECIMAL, call_greater_than),
-    METHOD_OF_TWO("greaterThanOrEqual", CEDAR_DECIMAL, CEDAR_DECIMAL, call_greater_than_or_equal),
-    METHOD_OF_TWO("offset", CEDAR_DATETIME, CEDAR_DURATION, call_offset),
-    METHOD_OF_TWO("durationSince", CEDAR_DATETIME, CEDAR_DATETIME, call_duration_since),
-    METHOD("toDate", CEDAR_DATETIME, call_to_date),
-    METHOD("toTime", CEDAR_DATETIME, call_to_time),
-    METHOD("toMilliseconds", CEDAR_DURATION, call_to_milliseconds),
-    METHOD("toSeconds", CEDAR_DURATION, call_to_seconds),
-    METHOD("toMinutes", CEDAR_DURATION, call_to_minutes),
-    METHOD("toHours", CEDAR_DURATION, call_to_hours),
-    METHOD("toDays", CEDAR_DURATION, call_to_days),
+    {FUNCTION("ip", call_ip)},
+    {FUNCTION("decimal", call_parse), .parse = extension_parse_decimal, .gives = CEDAR_DECIMAL},
+    {FUNCTION("datetime", call_parse), .parse = extension_parse_datetime, .gives = CEDAR_DATETIME},
+    {FUNCTION("duration", call_parse), .parse = extension_parse_duration, .gives = CEDAR_DURATION},
+    {METHOD("isIpv4", CEDAR_IP, call_is_ipv4)},
+    {METHOD("isIpv6", CEDAR_IP, call_is_ipv6)},
+    {METHOD("isLoopback", CEDAR_IP, call_is_loopback)},
+    {METHOD("isMulticast", CEDAR_IP, call_is_multicast)},
+    {METHOD_OF_TWO("isInRange", CEDAR_IP, CEDAR_IP, call_is_in_range)},
+    {COMPARISON("lessThan"), .less = true},
+    {COMPARISON("lessThanOrEqual"), .less = true, .equal = true},
+    {COMPARISON("greaterThan"), .greater = true},
+    {COMPARISON("greaterThanOrEqual"), .greater = true, .equal = true},
+    {METHOD_OF_TWO("offset", CEDAR_DATETIME, CEDAR_DURATION, call_offset)},
+    {METHOD_OF_TWO("durationSince", CEDAR_DATETIME, CEDAR_DATETIME, call_duration_since)},
+    {METHOD("toDate", CEDAR_DATETIME, call_to_date)},
+    {METHOD("toTime", CEDAR_DATETIME, call_to_time)},
+    {COUNT_OF("toMilliseconds", 1)},
+    {COUNT_OF("toSeconds", MS_PER_SECOND)},
+    {COUNT_OF("toMinutes", MS_PER_MINUTE)},
+    {COUNT_OF("toHours", MS_PER_HOUR)},
+    {COUNT_OF("toDays", MS_PER_DAY)},
 };
 
 const struct extension *extension_find(struct str name)
@@ -643,7 +592,7 @@ bool extension_call(const struct extension *extension, struct arena *arena,
         return false;
     }
     failure->code = CEDAR_FAILURE_CALL;
-    return extension->call(arena, arguments, result);
+    return extension->call(extension, arena, arguments, result);
 }
 
 bool cedar_call(struct cedar_heap *heap, struct str function, const struct cedar_value *arguments,
