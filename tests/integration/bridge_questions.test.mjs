@@ -89,6 +89,25 @@ test('an approved call of a modern client: several questions at once, on the str
   assert.deepEqual((await task(client, taskId, 'completed')).result.structuredContent, [accept(), { model: 'm' }]);
 });
 
+test('an approved call of a modern client: answers that wait for people count among what waits of their owner', async (t) => {
+  const three = async ({ upstream, reply, id }) => {
+    const stream = reply.sse();
+    for (const name of ['a', 'b', 'c']) stream.event({ jsonrpc: '2.0', ...elicit(name) });
+    stream.event({ jsonrpc: '2.0', id, result: { content: [], structuredContent: (await upstream.received((r) => r.rpc?.id === 'c' && !r.rpc.method)).rpc.result } });
+    stream.end();
+  };
+  const limits = { approval: workflow('10m', { rounds: 'reapprove' }), config: { limits: { pending_per_principal: 2 } } };
+  const stage = await modernStage(t, { ...limits, upstream: { handlers: { 'tools/call': three } } });
+  const { client, taskId } = await approved(stage);
+  const keys = await until(async () => {
+    const asked = Object.keys((await client.get(taskId)).inputRequests ?? {});
+    return asked.length === 3 && asked;
+  }, 'three questions');
+  for (const key of keys) await client.update(taskId, { [key]: accept() });
+  assert.deepEqual((await task(client, taskId, 'completed')).result.structuredContent, { action: 'cancel' }, 'the third has no room');
+  await until(async () => (await stage.admin.list({ state: 'cancelled' })).tasks.length === 2, 'the two that waited to end with their call');
+});
+
 test('an approved call of a modern client: what it did not declare is refused to the server, what it does not answer is cancelled, and its cancel goes up', async (t) => {
   const stage = await modernStage(t, { upstream: { handlers: { 'tools/call': asks(elicit('q1'), sample('q2')) } }, config: { pseudo_tasks: { elicitation_timeout: '500ms' } } });
   const { client, taskId } = await approved(stage, { capabilities: { elicitation: {}, ...WITH_TASKS } });

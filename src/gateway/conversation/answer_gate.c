@@ -295,10 +295,13 @@ static void refuse_unkept(struct gate *gate)
 /* A copy goes to the store, which writes to it, so that it can be made once more. */
 static void create(struct gate *gate)
 {
-    /* Their number is bounded by that of the questions. */
     struct snapshot *snapshot = snapshot_current();
-    const struct store_limits limits = {INT64_MAX, INT64_MAX, snapshot->config->limits.store_bytes,
-                                        INT64_MAX};
+    const struct config_limits *most = &snapshot->config->limits;
+    struct store_limits limits = {INT64_MAX, INT64_MAX, most->store_bytes, INT64_MAX};
+    /* One that is only recorded ends at once. */
+    if (gate->task->state == TASK_PENDING)
+        limits = (struct store_limits){most->pending_per_principal, most->pending_total,
+                                       most->store_bytes, most->pending_bytes_per_principal};
     gate->state = GATE_CREATING;
     gate->tries++;
     store_task_create(gate->worker->gateway->store, task_copy(gate->task), &limits, to_store(gate));
