@@ -8,19 +8,24 @@
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/method.h"
 
-/* Versions are dates, which compare as text. Anything else is not known to be modern. */
-static bool is_modern_version(struct str version)
+bool mcp_is_version(struct str text)
 {
     static const char form[] = "dddd-dd-dd";
-    if (version.length != strlen(form) ||
-        memcmp(version.bytes, MCP_VERSION_MODERN, strlen(form)) < 0)
+    if (text.length != strlen(form))
         return false;
-    for (size_t i = 0; i < version.length; i++) {
-        char c = version.bytes[i];
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.bytes[i];
         if (form[i] == 'd' ? c < '0' || c > '9' : c != form[i])
             return false;
     }
     return true;
+}
+
+/* Anything but a date is not known to be modern. */
+static bool is_modern_version(struct str version)
+{
+    return mcp_is_version(version) &&
+           memcmp(version.bytes, MCP_VERSION_MODERN, version.length) >= 0;
 }
 
 bool mcp_era_is_modern_version(struct str json)

@@ -24,6 +24,8 @@ enum mcp_claim {
  * legacy clients send some of them. */
 enum mcp_claim mcp_era_claim(const struct envelope *envelope, struct str version);
 
+/* Whether the text has the form of a version: a date, so that they compare as texts. */
+bool mcp_is_version(struct str text);
 /* Whether a version's JSON text is one of the modern era, be it served or not. */
 bool mcp_era_is_modern_version(struct str json);
 

@@ -311,7 +311,7 @@ void call_own_body(struct call *call)
 
 void call_forget_body(struct call *call)
 {
-    struct buffer rest = {0};
+    OWNED_BUFFER(rest);
     if (!call->exchange)
         return;
     bool is_forgotten = call->made_body && http_body(call->exchange).length == 0;
@@ -323,7 +323,6 @@ void call_forget_body(struct call *call)
     }
     write_rest(&call->envelope, &rest);
     replace_message(call, buffer_str(&rest));
-    buffer_finish(&rest);
 }
 
 /* ---- its parts ---- */
@@ -431,7 +430,7 @@ void call_identify(struct call *call)
 
 bool call_server_has_sessions(const struct call *call)
 {
-    return call->dialect->has_sessions != call->crosses_eras;
+    return call->dialect->has_sessions == !call->carrier;
 }
 
 const struct policy_verified *call_verified(const struct call *call)
@@ -450,7 +449,7 @@ void call_note_acceptance(struct call *call, struct str session)
 {
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id), token = str_from(call->token);
-    char *forgotten; /* another session of the token */
+    OWNED char *forgotten = NULL; /* another session of the token */
     call_vouch(call);
     if (accepted_pairs_note(gateway->accepted_pairs, source, session, token, clock_monotonic_ms(),
                             &call->snapshot->config->limits, &forgotten))
@@ -458,7 +457,6 @@ void call_note_acceptance(struct call *call, struct str session)
                        (struct store_call){call->worker->loop, NULL, NULL});
     if (forgotten)
         seen_table_forget_session(gateway->sessions, source, str_from(forgotten));
-    free(forgotten);
 }
 
 void call_vouch(const struct call *call)
@@ -758,17 +756,9 @@ static void copy_name(char *to, size_t size, const char *from)
 /* Without a session in memory the request's header tells the negotiated version. */
 static void call_read_version(const struct call *call, char *version, size_t size)
 {
-    static const char form[] = "dddd-dd-dd";
     struct str header = http_header(call->exchange, "mcp-protocol-version");
-    bool is_version = header.length == strlen(form);
-    for (size_t i = 0; is_version && i < header.length; i++) {
-        char c = header.bytes[i];
-        is_version = form[i] == 'd' ? c >= '0' && c <= '9' : c == form[i];
-    }
-    if (!is_version || header.length >= size)
-        return;
-    memcpy(version, header.bytes, header.length);
-    version[header.length] = '\0';
+    if (mcp_is_version(header))
+        str_join(version, size, header, STR_EMPTY);
 }
 
 /* The name is for people: no right depends on it. */

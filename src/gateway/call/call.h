@@ -95,13 +95,14 @@ struct call {
     struct envelope envelope;      /* POST only: the message, and what a relay sends */
     const struct dialect *dialect; /* of its era; the legacy one until the envelope is read */
     const struct mcp_method *method;
-    unsigned gate;     /* of gates.c: the next one that it is put to */
-    bool is_post;      /* else it has no message */
-    bool is_metadata;  /* its path is that of a resource's metadata */
-    bool is_relayed;   /* by the replica that the client is connected to */
-    bool is_away;      /* it came by its task, and its session lives at another replica */
-    bool crosses_eras; /* its server speaks only the era that its client does not */
-    const struct call_carrier *carrier; /* of a call across eras (conversation/relay.h); or NULL */
+    unsigned gate;    /* of gates.c: the next one that it is put to */
+    bool is_post;     /* else it has no message */
+    bool is_metadata; /* its path is that of a resource's metadata */
+    bool is_relayed;  /* by the replica that the client is connected to */
+    bool is_away;     /* it came by its task, and its session lives at another replica */
+    /* Of a call whose server speaks only the era that its client does not (conversation/relay.h);
+     * or NULL. */
+    const struct call_carrier *carrier;
     struct buffer declared; /* the client's declarations in its session (state/session_table.h);
                               empty as long as they are not known */
     const struct upstream_session *upstream_session; /* if call_leases_session(), while it is */
@@ -152,12 +153,12 @@ bool call_server_has_sessions(const struct call *call);
 /* The server has no sessions, and the client has: the gateway gives the client its own. */
 static inline bool call_gives_session(const struct call *call)
 {
-    return call->crosses_eras && call->dialect->has_sessions;
+    return call->carrier && call->dialect->has_sessions;
 }
 /* The server has sessions, and the client none: the call goes up in one of the gateway's. */
 static inline bool call_leases_session(const struct call *call)
 {
-    return call->crosses_eras && !call->dialect->has_sessions;
+    return call->carrier && !call->dialect->has_sessions;
 }
 /* The caller, for rules and policies; NULL where the source has no auth. */
 const struct policy_verified *call_verified(const struct call *call);
@@ -319,3 +320,15 @@ void call_counters_answered(const struct mcp_method *method, const struct counte
                             const char *outcome, int64_t elapsed_ms);
 /* The server of `source` has answered with this HTTP status; 0: with none. */
 void call_counters_upstream(struct str source, int status, int64_t elapsed_ms);
+
+/*
+ * The handlers of the methods, by include/taskgate/mcp/method_table.h: in methods/, or in client/
+ * where only one kind of clients has the method. Each answers its call, now or later.
+ */
+
+/* initialize_handle(), tools_list_handle() … */
+#define MCP_TREATMENT_ROW(symbol, one, other)                                                      \
+    void one(struct call *call);                                                                   \
+    void other(struct call *call);
+#include "taskgate/mcp/method_table.h"
+#undef MCP_TREATMENT_ROW

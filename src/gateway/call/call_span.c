@@ -77,12 +77,10 @@ struct span *server_span_start_own(const struct upstream_trace *trace,
                                    struct headers *headers)
 {
     char text[TRACEPARENT_BYTES];
-    char *method = json_string_text(json_member(body, "method"), NULL);
-    char *name = json_string_text(json_path(body, "params", "name"), NULL);
+    OWNED char *method = json_string_text(json_member(body, "method"), NULL);
+    OWNED char *name = json_string_text(json_path(body, "params", "name"), NULL);
     struct span *span = server_span_start(trace, source, str_from(method), str_from(name));
     server_span_set_headers(span, headers, text);
-    free(method);
-    free(name);
     return span;
 }
 
@@ -177,9 +175,8 @@ static bool call_span_read_meta(const struct call *call, struct trace_context *c
     static const char *const keys[] = {"traceparent", "tracestate"};
     struct str values[2];
     json_members(call->envelope.meta.raw, keys, 2, values);
-    char *text = json_string_text(values[0], NULL);
+    OWNED char *text = json_string_text(values[0], NULL);
     bool is_read = text && trace_context_parse(context, str_from(text));
-    free(text);
     if (is_read)
         *state = json_string_text(values[1], NULL);
     return is_read;
@@ -189,7 +186,7 @@ static struct span *start_in_trace(const struct call *call, struct str name)
 {
     struct found traceparent = {0}, tracestate = {0};
     struct trace_context of_message, of_way;
-    char *state = NULL;
+    OWNED char *state = NULL;
     find_header(call->exchange, STR("traceparent"), &traceparent);
     find_header(call->exchange, STR("tracestate"), &tracestate);
     bool has_meta = call_span_read_meta(call, &of_message, &state);
@@ -207,7 +204,6 @@ static struct span *start_in_trace(const struct call *call, struct str name)
         span_add_link(span, &of_way);
     buffer_finish(&traceparent.joined);
     buffer_finish(&tracestate.joined);
-    free(state);
     return span;
 }
 
@@ -223,9 +219,8 @@ static struct str bare_id(struct str id)
 static void set_request_id(struct span *span, struct str id)
 {
     bool is_escaped = id.length > 0 && memchr(id.bytes, '\\', id.length);
-    char *text = is_escaped ? json_string_text(id, NULL) : NULL;
+    OWNED char *text = is_escaped ? json_string_text(id, NULL) : NULL;
     span_set_text(span, ATTRIBUTE_REQUEST_ID, text ? str_from(text) : bare_id(id));
-    free(text);
 }
 
 static void call_span_describe(const struct call *call, struct span *span)

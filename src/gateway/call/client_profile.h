@@ -43,13 +43,13 @@ bool client_may_be_promoted(const struct call *call);
 void client_remember_without_session(struct call *call); /* once its `initialize` was read */
 /* False when none of them has initialized since then, and when the call has a session. */
 bool client_find_without_session(const struct call *call, struct session_facts *facts);
-/* The word for a task that waits for approval. */
 /* How long a call of the client is held before it is told what is pending: `clients[].wait`, else
  * as `pseudo_tools` has it for a client that hears of progress meanwhile, or does not. */
 int64_t client_wait_ms(const struct call *call, bool hears);
 /* `clients[].wait`, or 0. */
 int64_t client_own_wait_ms(const struct call *call);
 
+/* The status shown for a task that waits for approval. */
 enum dialect_pending client_pending_look(const struct call *call);
 
 /* ---- the gateway's own tools, by the configuration and the catalogue ---- */

@@ -655,7 +655,7 @@ void bridge_check(struct call *call)
     if (!(call->source->bridge & BRIDGE_LEGACY))
         return;
     struct str session = http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID);
-    call->crosses_eras = str_starts_with(session, STR(GIVEN_SESSION_PREFIX)) ||
-                         source_eras_lacks_sessions(call->worker->gateway->eras, call->source);
-    call->carrier = call->crosses_eras ? &legacy_client_carrier : NULL;
+    if (str_starts_with(session, STR(GIVEN_SESSION_PREFIX)) ||
+        source_eras_lacks_sessions(call->worker->gateway->eras, call->source))
+        call->carrier = &legacy_client_carrier;
 }

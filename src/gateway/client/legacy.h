@@ -11,7 +11,7 @@
 /* Of the sessions that the gateway gives out. A session keeps its kind, whatever its server becomes
  * meanwhile. */
 #define GIVEN_SESSION_PREFIX "tg-bridge-"
-/* Sets call->crosses_eras: the source bridges legacy clients, and its server is known to speak the
+/* Sets call->carrier: the source bridges legacy clients, and its server is known to speak the
  * modern era alone, or the session is one that the gateway has given out. */
 void bridge_check(struct call *call);
 

@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "call/handlers.h"
 #include "conversation/detach.h"
 #include "conversation/execute.h"
 #include "conversation/relay.h"
@@ -339,7 +338,6 @@ static void go_on_as_legacy(struct call *call)
 {
     source_eras_note(call->worker->gateway->eras, call->source, CONFIG_ERA_LEGACY, true,
                      loop_now_ms(call->worker->loop));
-    call->crosses_eras = false;
     call->carrier = NULL;
     initialize_handle(call);
 }

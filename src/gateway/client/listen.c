@@ -7,7 +7,6 @@
 
 #include "call/call.h"
 #include "call/deferred_response.h"
-#include "call/handlers.h"
 #include "conversation/execute.h"
 #include "conversation/relay.h"
 #include "conversation/rounds.h"

@@ -115,7 +115,6 @@ static enum gate_verdict check_modern_at_legacy_server(struct call *call)
     const struct mcp_era_fault fault = {.error = JSONRPC_UNSUPPORTED_VERSION, .message = ""};
     if (source_eras_bridge_down(call->worker->gateway->eras, call->source,
                                 loop_now_ms(call->worker->loop))) {
-        call->crosses_eras = true;
         call->carrier = &modern_client_carrier;
         return check_modern(call);
     }

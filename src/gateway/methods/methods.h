@@ -1,7 +1,6 @@
 /* What the handlers of the methods share. */
 #pragma once
 
-#include "call/handlers.h"
 #include "conversation/relay.h"
 #include "state/skill_files.h"
 

@@ -71,10 +71,8 @@ static void begin_entry(struct listing *listing)
 /* An id of our form is never upstream's: it would be routed here. */
 static bool is_listable(struct str task)
 {
-    char *id = json_string_text(json_member(task, "taskId"), NULL);
-    bool good = id && !task_id_is_ours(str_from(id));
-    free(id);
-    return good;
+    OWNED char *id = json_string_text(json_member(task, "taskId"), NULL);
+    return id && !task_id_is_ours(str_from(id));
 }
 
 static void take_upstream_page(struct listing *listing, struct str result)

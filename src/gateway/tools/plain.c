@@ -1,5 +1,5 @@
 /* Plain calls that wait for approval: they become tasks, or join one that an earlier call has
- * become, and their clients are answered. */
+ * become, and their clients are answered; and the answers to slow calls. */
 #include "plain.h"
 
 #include <stdio.h>
@@ -13,7 +13,9 @@
 #include "call/refusal.h"
 #include "call/request_parts.h"
 #include "call/request_state.h"
+#include "conversation/detach_internal.h"
 #include "conversation/execute.h"
+#include "conversation/relay.h"
 #include "conversation/rounds.h"
 #include "conversation/task_create.h"
 #include "conversation/task_inputs.h"
@@ -25,6 +27,7 @@
 #include "repeated_news.h"
 #include "server/credential_check.h"
 #include "server/own.h"
+#include "server/server_refusal.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
@@ -303,7 +306,7 @@ static void plain_hold(struct call *call);
 /* Nobody reads a question and answers it in less. */
 #define PERSON_TAKES_MS 200
 
-enum answer { ANSWER_MISSING, ANSWER_ACCEPTED, ANSWER_REFUSED };
+enum confirmation { ANSWER_MISSING, ANSWER_ACCEPTED, ANSWER_REFUSED };
 
 /* ---- asking ---- */
 
@@ -368,7 +371,7 @@ static enum config_confirm how_to_confirm(const struct call *call, const struct 
     return !sends_back_state(call) || !workflow ? CONFIRM_OFF : workflow->confirm;
 }
 
-static enum answer read_answer(const struct call *call, enum config_confirm how)
+static enum confirmation read_answer(const struct call *call, enum config_confirm how)
 {
     struct str response = json_member(call->envelope.input_responses, KEY);
     struct str action = json_member(response, "action");
@@ -429,7 +432,7 @@ static void plain_on_cancelled(struct call *call, const struct store_reply *repl
 }
 
 static void record_confirmation(struct call *call, const struct plain_call *plain,
-                                enum config_confirm how, enum answer answer)
+                                enum config_confirm how, enum confirmation answer)
 {
     static const char *const reasons[] = {
         [CONFIRM_FORM] = "by a form that the client's side has answered; no approval",
@@ -455,7 +458,7 @@ static bool is_by_program(const struct call *call, const struct plain_call *plai
 static bool confirmation_takes(struct call *call, struct plain_call *plain)
 {
     enum config_confirm how = how_to_confirm(call, plain->task);
-    enum answer answer = ANSWER_MISSING;
+    enum confirmation answer = ANSWER_MISSING;
     if (how == CONFIRM_OFF ||
         (plain->has_state
              ? plain->state.kind != REQUEST_STATE_CONFIRM
@@ -936,3 +939,90 @@ bool plain_call_rejoins(struct call *call, const struct policy_decision *decisio
     call_with_facts(call, verify_and_rejoin);
     return true;
 }
+
+/* ---- a forwarded call that is slow: the server's answer in time, or the task ---- */
+
+static struct call *take_call(struct detached_call *detached)
+{
+    struct call *call = detached->call;
+    detached->call = NULL;
+    call_part_remove(&detached->part);
+    return call;
+}
+
+static void answer_result(const struct detached_call *detached, struct call *call,
+                          struct str result)
+{
+    if (detached->is_executed)
+        pseudo_answer_result(call, result);
+    else
+        call_answer_result(call, result);
+}
+
+static void answer_reply(struct detached_call *detached, struct str result,
+                         const struct exchange_reply *reply)
+{
+    struct call *call = take_call(detached);
+    struct str error = json_member(reply->message, "error");
+    bool is_whole = reply->result == UPSTREAM_DONE && !reply->too_large;
+    if (result.length > 0)
+        answer_result(detached, call, result);
+    else if (reply->status >= 400 && is_whole && !deferred_response_is_stream(call))
+        server_refusal_pass(call, reply);
+    else if (error.length > 0)
+        call_answer_error_of_server(call, error);
+    else
+        relay_answer_failure(call,
+                             reply->too_large ? LOST_UNREADABLE : lost_reason_of(reply->result));
+}
+
+static void answer_outcome(struct detached_call *detached)
+{
+    struct call *call = take_call(detached);
+    struct str text = outcome_change(&detached->base.outcome)->outcome_text;
+    if (detached->base.outcome.change.outcome == TASK_OUTCOME_RESULT)
+        answer_result(detached, call, text);
+    else
+        call_answer_error_of_server(call, text);
+}
+
+static void pass_message(struct detached_call *detached, struct str message)
+{
+    if (detached->is_executed && detached->call->envelope.progress_token.length > 0)
+        deferred_response_open(detached->call);
+    deferred_response_pass_progress(detached->call, message);
+}
+
+/* Clients refuse a result that does not fit the output schema of the tool, unless it is an
+ * error. */
+static bool promises_other(const struct detached_call *detached)
+{
+    struct catalog_tool tool;
+    catalog_find_tool(detached->base.worker->gateway->catalog, str_from(detached->base.source->id),
+                      str_from(detached->base.task->owner), str_from(detached->base.task->tool),
+                      &tool);
+    return tool.has_output_schema && !detached->is_executed;
+}
+
+static void detached_answer_answer_task(struct detached_call *detached,
+                                        const struct store_reply *working)
+{
+    bool is_other = promises_other(detached);
+    const struct task *task = detached->base.task;
+    OWNED_BUFFER(text);
+    pseudo_write_promoted(detached->call, detached->patience_ms, task->id, &text);
+    pseudo_answer_pending(take_call(detached),
+                          &(struct pseudo_pending){.text = buffer_str(&text),
+                                                   .task = task,
+                                                   .working = working,
+                                                   .promises_other = is_other});
+}
+
+const struct detached_callbacks detached_answers = {
+    .answered = answer_reply,
+    .ended = answer_outcome,
+    .became_task = detached_answer_answer_task,
+    .message = pass_message,
+    .joinable = repeated_news_send_left,
+    .forgotten = repeated_news_send_end,
+};

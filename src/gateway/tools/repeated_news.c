@@ -57,10 +57,9 @@ void repeated_news_forget_told(const struct call *call, struct str events)
     struct str event;
     while (json_next_element(events, &position, &event)) {
         struct str data = json_member(event, "data");
-        char *id = json_string_text(json_member(data, "taskId"), NULL);
+        OWNED char *id = json_string_text(json_member(data, "taskId"), NULL);
         if (id && json_member(data, "result").length > 0)
             repeated_news_forget(call, id);
-        free(id);
     }
 }
 
