@@ -1,8 +1,6 @@
 /* Calls of the control plane: the body's members go through the gateway's door as they are. */
 #include "internal.h"
 
-#include <stdlib.h>
-
 #include "taskgate/core/log.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/gateway/control.h"

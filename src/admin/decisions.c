@@ -6,7 +6,6 @@
 #include "internal.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "taskgate/config/duration.h"
 #include "taskgate/core/memory.h"

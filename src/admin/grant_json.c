@@ -1,8 +1,6 @@
 /* A grant as operators see it. */
 #include "grant_json.h"
 
-#include <inttypes.h>
-
 #include "taskgate/approval/ballot.h"
 #include "taskgate/config/duration.h"
 #include "taskgate/json/members.h"

@@ -1,8 +1,6 @@
 /* Grants: the list of them, and revoking one. */
 #include "internal.h"
 
-#include <stdlib.h>
-
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"

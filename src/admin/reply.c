@@ -2,7 +2,6 @@
 #include "reply.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "taskgate/core/assert.h"

@@ -1,8 +1,6 @@
 /* Votes on their way to the store and back. */
 #include "vote.h"
 
-#include <stdlib.h>
-
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"

@@ -2,7 +2,6 @@
 #include "vote_json.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "taskgate/config/duration.h"
 #include "taskgate/core/owned.h"

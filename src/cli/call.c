@@ -1,7 +1,6 @@
 /* taskgate call: a tool is called through a running gateway, by an operator's token. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/owned.h"

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "taskgate/config/duration.h"
 #include "taskgate/config/memory_limit.h"

@@ -1,7 +1,6 @@
 /* taskgate explain: the decision of the rules on one tool, and the reason. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/config/config.h"

@@ -2,7 +2,6 @@
 #include "taskgate/cli/cli.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"

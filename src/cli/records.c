@@ -1,6 +1,5 @@
 /* The commands for what operators list, show and end over the admin endpoint: whoami, grants,
  * block, blocks and definitions. A record of the answer is printed by a table of its fields. */
-#include <stdlib.h>
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/memory.h"

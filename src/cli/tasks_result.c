@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/config/duration.h"

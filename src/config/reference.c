@@ -1,6 +1,5 @@
 /* The tables as Markdown lists, for docs/configuration.md. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "environment.h"

@@ -5,7 +5,6 @@
  * patterns that ECMAScript, RE2 and Python read alike.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "checks.h"

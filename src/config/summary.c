@@ -1,8 +1,6 @@
 /* From "Drops {schema}.{table}" to the sentence of one call. */
 #include "taskgate/config/summary.h"
 
-#include <stdlib.h>
-
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <openssl/evp.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "taskgate/core/owned.h"

@@ -1,9 +1,6 @@
 /* A compact JWT: its three parts, its header, its signature, its claims, in this order. */
 #include "taskgate/identity/token.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "claims.h"
 #include "jose.h"
 #include "key_set_internal.h"

@@ -1,8 +1,6 @@
 /* The table of extensions, and the members of `capabilities.extensions`. */
 #include "taskgate/mcp/extension.h"
 
-#include <string.h>
-
 #include "taskgate/core/assert.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"

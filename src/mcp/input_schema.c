@@ -1,7 +1,6 @@
 /* JSON Schema, keyword by keyword. Each keyword is a row of one table. */
 #include "taskgate/mcp/input_schema.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* The facts of a call for its row in a list. */
 #include "taskgate/notify/brief.h"
 
-#include <inttypes.h>
-
 #include "taskgate/core/digest.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"

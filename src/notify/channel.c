@@ -2,8 +2,6 @@
 #include "channel.h"
 
 #include <openssl/evp.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

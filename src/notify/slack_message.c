@@ -2,7 +2,6 @@
 #include "slack_message.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "channel_text.h"
 #include "taskgate/config/electorate.h"

@@ -1,9 +1,6 @@
 /* The first value that can be typed. */
 #include "taskgate/notify/typed.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "taskgate/approval/terms.h"
 #include "taskgate/core/marks.h"
 #include "taskgate/core/memory.h"

@@ -1,6 +1,5 @@
 /* The process from its first line of log to its exit code. */
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "taskgate/config/config.h"

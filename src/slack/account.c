@@ -1,5 +1,4 @@
 /* Calls to Slack for one token: one after the other, at a pace, with pauses where Slack asks. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

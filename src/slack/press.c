@@ -1,7 +1,6 @@
 /* From a signed form to a press. */
 #include "taskgate/slack/press.h"
 
-#include <inttypes.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* From emoji to marks. */
 #include "reactions.h"
 
-#include <stdlib.h>
-
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"

@@ -4,7 +4,6 @@
 #include "taskgate/json/text.h"
 #include "taskgate/notify/slack_posted.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* Writing and reading the audit trail. */
 #include "audit.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "audit_rows.h"

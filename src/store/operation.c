@@ -1,7 +1,6 @@
 /* Life of operations and of a batch's events. */
 #include "operation.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

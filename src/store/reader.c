@@ -1,6 +1,5 @@
 /* A database that a command has opened for reading only: the history of calls, and the trail. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "audit_rows.h"
 #include "backend.h"

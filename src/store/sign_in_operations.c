@@ -1,5 +1,4 @@
 /* Operators who have signed in. */
-#include <stdlib.h>
 
 #include "audit.h"
 #include "queue.h"

@@ -1,5 +1,4 @@
 /* Lists of tasks, a page at a time. */
-#include <stdlib.h>
 
 #include "queue.h"
 #include "task_operations.h"

@@ -1,7 +1,6 @@
 /* Tasks as rows. */
 #include "task_rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "taskgate/core/log.h"

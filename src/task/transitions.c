@@ -16,7 +16,6 @@
  * Source: behaviour 7.1; of promoted ones behaviour 11.11.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "curl_client.h"
 #include "taskgate/core/clock.h"

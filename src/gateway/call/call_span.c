@@ -1,7 +1,6 @@
 /* The trace that a request belongs to, and what its span says of it. */
 #include "call_span.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,6 @@
 #include "taskgate/mcp/legacy_text.h"
 #include "taskgate/mcp/modern_text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "conversation/detach.h"

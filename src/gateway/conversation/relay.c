@@ -2,7 +2,6 @@
  * rewritten. */
 #include "relay.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "call/call.h"

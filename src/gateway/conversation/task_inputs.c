@@ -4,8 +4,6 @@
  * them: in its task, on its streams, in the gateway's tools. */
 #include "task_inputs.h"
 
-#include <stdlib.h>
-
 #include "answer_gate.h"
 #include "call/broadcast.h"
 #include "invocation.h"

@@ -2,7 +2,6 @@
 #include "methods.h"
 
 #include <openssl/evp.h>
-#include <string.h>
 
 #include "call/client_profile.h"
 #include "state/definition_watch.h"

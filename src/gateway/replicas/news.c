@@ -1,7 +1,6 @@
 /* News on their way to other replicas, and what comes from these. */
 #include "news.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

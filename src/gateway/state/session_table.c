@@ -1,8 +1,6 @@
 /* The facts of sessions, by source and session. */
 #include "session_table.h"
 
-#include <stdlib.h>
-
 #include "seen_table.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/json/text.h"

@@ -1,6 +1,5 @@
 /* The store of entities: entering and finding. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "ast.h"
 #include "entities.h"

@@ -2,7 +2,6 @@
 #include "migrations.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "audit_rows.h"
 #include "taskgate/core/log.h"
