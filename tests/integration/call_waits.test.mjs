@@ -55,7 +55,7 @@ test('a modern server asks after the wait: the call is a task at once, not when 
 });
 
 test('a call given up while its task is on its way to a store that refuses it ends at the server', { skip: noSqlite }, async (t) => {
-  const { gateway, upstream, admin, connect, held } = await stage(t);
+  const { gateway, upstream, admin, connect, held } = await stage(t, { config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '3s', wait_max: '3s' } } });
   const agent = await connect(PLAIN), other = await connect({ ...PLAIN, keepAlive: false });
   const lock = new Child('sqlite3', [gateway.storePath], { stdin: 'pipe' });
   defer(t, () => lock.stop('SIGKILL').catch(() => {}));
@@ -63,7 +63,7 @@ test('a call given up while its task is on its way to a store that refuses it en
   await until(() => held[0], 'the call');
   lock.process.stdin.write("BEGIN IMMEDIATE;\nSELECT 'locked';\n");
   await lock.ready(() => lock.stdout.includes('locked'), 'locked');
-  await passed(1000, 'longer than the wait, so that the store is asked for the task');
+  await passed(4000, 'longer than the wait, so that the store is asked for the task');
   other.session = agent.session;
   assert.equal((await other.notify('notifications/cancelled', { requestId: held[0].id })).status, 202);
   await gateway.logged((entry) => entry.msg === 'A slow call could not be made a task: its client waits on', 20_000);
