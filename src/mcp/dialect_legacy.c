@@ -131,8 +131,11 @@ static void append_immediate(struct buffer *out, const struct task *task)
         task->tool, task->id);
 }
 
-void dialect_write_create_result(struct buffer *out, const struct task *task,
-                                 const struct dialect_view *view, struct str immediate)
+/* The result of a create: the flat fields, `task` with the same, and _meta: related-task,
+ * pending-elicitations where some are open, and model-immediate-response, which is
+ * `immediate` or, when that is empty, a sentence on where the task stands. */
+static void write_legacy_create_result(struct buffer *out, const struct task *task,
+                                       const struct dialect_view *view, struct str immediate)
 {
     OWNED_BUFFER(sentence);
     if (immediate.length > 0)
@@ -148,7 +151,9 @@ void dialect_write_create_result(struct buffer *out, const struct task *task,
     buffer_append_char(out, '}');
 }
 
-void dialect_write_get_result(struct buffer *out, const struct task *task,
+/* The result of tasks/get and tasks/cancel: a flat Task with _meta related-task and
+ * pending-elicitations. */
+static void write_legacy_task(struct buffer *out, const struct task *task,
                               const struct dialect_view *view)
 {
     buffer_append_char(out, '{');
@@ -316,7 +321,7 @@ const struct dialect dialect_legacy = {
     .write_result = jsonrpc_write_result,
     .write_own_result = jsonrpc_write_result,
     .write_list = write_legacy_list,
-    .write_task = dialect_write_get_result,
+    .write_task = write_legacy_task,
     .write_answer = dialect_write_task_answer,
-    .write_create_result = dialect_write_create_result,
+    .write_create_result = write_legacy_create_result,
 };

@@ -34,7 +34,8 @@ static struct str dialect_modern_outcome_of(const struct task *task)
 }
 
 /* The table's row, but for a server that waits, a result with isError, and a stored result that is
- * no object and so cannot be shown as one. */
+ * no object and so cannot be shown as one. A result with isError is `completed` here, although the
+ * task's state is failed: the extension calls only a JSON-RPC error a failure. */
 static struct face face_of(const struct task *task, const struct dialect_view *view)
 {
     const bool has_result = task->outcome == TASK_OUTCOME_RESULT &&
@@ -46,11 +47,6 @@ static struct face face_of(const struct task *task, const struct dialect_view *v
     if (task->state == TASK_COMPLETED && !has_result)
         return faces[TASK_FAILED];
     return faces[task->state];
-}
-
-const char *dialect_modern_status(const struct task *task, const struct dialect_view *view)
-{
-    return face_of(task, view).status;
 }
 
 static void dialect_modern_append_time(struct buffer *out, const char *key, int64_t wall_ms)
@@ -166,14 +162,6 @@ static void append_extra(struct buffer *out, const struct task *task,
     }
 }
 
-void dialect_modern_write_create_result(struct buffer *out, const struct task *task,
-                                        const struct dialect_view *view)
-{
-    buffer_append_text(out, "{\"resultType\":\"task\",");
-    dialect_modern_append_members(out, task, view, (struct face){"working", EXTRA_NONE});
-    buffer_append_char(out, '}');
-}
-
 static void append_detailed(struct buffer *out, const struct task *task,
                             const struct dialect_view *view)
 {
@@ -182,8 +170,10 @@ static void append_detailed(struct buffer *out, const struct task *task,
     append_extra(out, task, view, face.extra);
 }
 
-void dialect_modern_write_get_result(struct buffer *out, const struct task *task,
-                                     const struct dialect_view *view)
+/* The result of tasks/get: the task with its result, error or requests. A result that the server
+ * gave without `resultType` gets one; a stored error is verbatim. */
+static void write_modern_task(struct buffer *out, const struct task *task,
+                              const struct dialect_view *view)
 {
     buffer_append_text(out, "{\"resultType\":\"complete\",");
     append_detailed(out, task, view);
@@ -268,11 +258,14 @@ static void write_modern_own_result(struct buffer *out, struct str id, struct st
     write_modern_result(out, id, buffer_str(&whole));
 }
 
-/* Its shape has no text for the model. */
+/* The result of a tools/call that became a task. Its status is `working` wherever the task is:
+ * clients refuse a new task that has ended. The shape has no text for the model. */
 static void write_modern_create_result(struct buffer *out, const struct task *task,
                                        const struct dialect_view *view, struct str immediate)
 {
-    dialect_modern_write_create_result(out, task, view);
+    buffer_append_text(out, "{\"resultType\":\"task\",");
+    dialect_modern_append_members(out, task, view, (struct face){"working", EXTRA_NONE});
+    buffer_append_char(out, '}');
 }
 
 const struct dialect dialect_modern = {
@@ -282,7 +275,7 @@ const struct dialect dialect_modern = {
     .write_result = write_modern_result,
     .write_own_result = write_modern_own_result,
     .write_list = mcp_cacheable_write,
-    .write_task = dialect_modern_write_get_result,
+    .write_task = write_modern_task,
     .write_answer = write_modern_answer,
     .write_create_result = write_modern_create_result,
 };

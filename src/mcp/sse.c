@@ -141,13 +141,6 @@ void sse_write_event(struct buffer *out, struct str name, struct str id, struct 
     sse_write_data(out, data);
 }
 
-void sse_write_comment(struct buffer *out, struct str text)
-{
-    buffer_append_char(out, ':');
-    append_without_line_ends(out, text);
-    buffer_append_text(out, "\n\n");
-}
-
 void sse_write_with_data(struct buffer *out, struct str raw, struct str data)
 {
     struct str rest = skip_prelude(raw), line, field, value;

@@ -176,13 +176,6 @@ static void check_writing(struct fuzz_input input)
     FUZZ_EXPECT(str_equal(buffer_str(&event.data), STR("{}")));
     sse_event_finish(&event);
 
-    buffer_clear(&written);
-    sse_write_comment(&written, data);
-    expect_one_event(buffer_str(&written));
-    sse_event_read(&event, buffer_str(&written));
-    FUZZ_EXPECT(!event.has_data && event.name.length == 0);
-    sse_event_finish(&event);
-
     buffer_finish(&written);
     buffer_finish(&again);
     buffer_finish(&expected_name);

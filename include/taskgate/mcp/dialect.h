@@ -100,15 +100,6 @@ void dialect_status_message(const struct task *task, struct buffer *out);
  * pollInterval, and toolName (the older list entry). */
 void dialect_write_task(struct buffer *out, const struct task *task,
                         const struct dialect_view *view);
-/* The result of a create: the flat fields, `task` with the same, and _meta: related-task,
- * pending-elicitations where some are open, and model-immediate-response, which is
- * `immediate` or, when that is empty, a sentence on where the task stands. */
-void dialect_write_create_result(struct buffer *out, const struct task *task,
-                                 const struct dialect_view *view, struct str immediate);
-/* The result of tasks/get and tasks/cancel: a flat Task with _meta related-task and
- * pending-elicitations. */
-void dialect_write_get_result(struct buffer *out, const struct task *task,
-                              const struct dialect_view *view);
 /* The row in the table of errors of a task that ended without the server's word. */
 enum jsonrpc_error dialect_error_of(const struct task *task);
 /* The error object of a task that ended without the server's word: one for both eras. */

@@ -19,19 +19,6 @@
 /* The data of -32021 for a request that does not declare the extension. */
 #define DIALECT_REQUIRES_TASKS STR("{\"extensions\":{\"" MODERN_TASKS_EXTENSION "\":{}}}")
 
-/* "working", "input_required", "completed", "failed" or "cancelled". A result with isError is
- * `completed` here, although the task's state is failed: the extension calls only a JSON-RPC error
- * a failure. */
-const char *dialect_modern_status(const struct task *task, const struct dialect_view *view);
-
-/* The result of a tools/call that became a task. Its status is `working` wherever the task is:
- * clients refuse a new task that has ended. */
-void dialect_modern_write_create_result(struct buffer *out, const struct task *task,
-                                        const struct dialect_view *view);
-/* The result of tasks/get: the task with its result, error or requests. A result that the server
- * gave without `resultType` gets one; a stored error is verbatim. */
-void dialect_modern_write_get_result(struct buffer *out, const struct task *task,
-                                     const struct dialect_view *view);
 /* A notifications/tasks message for the listen request of that id (JSON text). */
 void dialect_modern_write_notification(struct buffer *out, const struct task *task,
                                        const struct dialect_view *view, struct str subscription_id);

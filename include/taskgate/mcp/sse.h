@@ -43,7 +43,5 @@ void sse_event_finish(struct sse_event *event);
 /* Writes one event; `name` and `id` may be empty; data with line ends becomes several data
  * lines; CR and LF in name and id are dropped (no injection). */
 void sse_write_event(struct buffer *out, struct str name, struct str id, struct str data);
-/* ":text\n\n" */
-void sse_write_comment(struct buffer *out, struct str text);
 /* Writes `raw`, one whole event, with its data replaced, every other line kept. */
 void sse_write_with_data(struct buffer *out, struct str raw, struct str data);

@@ -127,11 +127,11 @@ START_TEST(tasks_in_every_state)
     dialect_write_task(&out, task, &undecided);
     expect_task(buffer_str(&out));
     buffer_clear(&out);
-    dialect_write_create_result(&out, task, &working, STR_EMPTY);
+    dialect_legacy.write_create_result(&out, task, &working, STR_EMPTY);
     expect_task(buffer_str(&out));
     expect_task(json_member(buffer_str(&out), "task"));
     buffer_clear(&out);
-    dialect_write_get_result(&out, task, &undecided);
+    dialect_legacy.write_task(&out, task, &undecided);
     expect_task(buffer_str(&out));
     ck_assert(json_member(buffer_str(&out), "task").length == 0);
     buffer_clear(&out);

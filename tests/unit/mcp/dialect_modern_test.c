@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
 #include "taskgate/mcp/question.h"
 
@@ -144,7 +145,7 @@ START_TEST(a_state_is_shown_as_the_extension_has_it)
     struct buffer out;
     char *expected = memory_format("{\"resultType\":\"complete\",%s}", rows[_i].expected);
     buffer_init(&out);
-    dialect_modern_write_get_result(&out, task, &plain);
+    dialect_modern.write_task(&out, task, &plain);
     expect_written(&out, expected);
     free(expected);
     task_unref(task);
@@ -172,13 +173,13 @@ START_TEST(a_create_is_flat_and_always_working)
     struct task *task = make_task(TASK_PENDING);
     struct buffer out;
     buffer_init(&out);
-    dialect_modern_write_create_result(&out, task, &plain);
+    dialect_modern.write_create_result(&out, task, &plain, STR_EMPTY);
     expect_written(&out,
                    "{\"resultType\":\"task\"," HEAD("working", AWAITING) TAIL(TTL_UNDECIDED) "}");
     task_unref(task);
     task = make_task(TASK_COMPLETED);
     set_outcome(task, TASK_OUTCOME_RESULT, "{\"content\":[]}");
-    dialect_modern_write_create_result(&out, task, &plain);
+    dialect_modern.write_create_result(&out, task, &plain, STR_EMPTY);
     expect_written(&out, "{\"resultType\":\"task\"," HEAD("working", "") TAIL(TTL_RUNNING) "}");
     task_unref(task);
 }
@@ -194,7 +195,7 @@ START_TEST(only_a_server_that_waits_makes_it_input_required)
     struct task *task = make_task(TASK_EXECUTING);
     struct buffer out;
     buffer_init(&out);
-    dialect_modern_write_get_result(&out, task, &asking);
+    dialect_modern.write_task(&out, task, &asking);
     expect_written(&out,
                    "{\"resultType\":\"complete\",\"taskId\":\"" ID
                    "\",\"status\":\"input_required\",\"statusMessage\":\"Waiting for the "
@@ -203,9 +204,13 @@ START_TEST(only_a_server_that_waits_makes_it_input_required)
                        TTL_RUNNING) ",\"inputRequests\":{\"r1:a\":{\"method\":\"roots/list\"}}}");
     for (int state = 0; state < TASK_STATE_COUNT; state++) {
         task->state = (enum task_state)state;
-        ck_assert_int_eq(strcmp(dialect_modern_status(task, &asking), "input_required") == 0,
-                         state == TASK_EXECUTING);
+        buffer_clear(&out);
+        dialect_modern.write_task(&out, task, &asking);
+        ck_assert_int_eq(
+            json_string_equals(json_member(buffer_str(&out), "status"), STR("input_required")),
+            state == TASK_EXECUTING);
     }
+    buffer_finish(&out);
     task_unref(task);
 }
 END_TEST
@@ -217,7 +222,7 @@ START_TEST(a_client_polls_less_often_when_nobody_decides)
     for (int i = 0; i < 2; i++, view.now_ms++) {
         struct buffer out;
         buffer_init(&out);
-        dialect_modern_write_get_result(&out, task, &view);
+        dialect_modern.write_task(&out, task, &view);
         buffer_append_char(&out, '\0');
         ck_assert_ptr_nonnull(
             strstr(out.bytes, i ? "\"pollIntervalMs\":5000" : "\"pollIntervalMs\":1000"));

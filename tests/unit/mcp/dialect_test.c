@@ -176,14 +176,14 @@ START_TEST(a_create_result_is_flat_and_nested)
     struct task *task = make_task(TASK_PENDING);
     struct buffer out;
     buffer_init(&out);
-    dialect_write_create_result(&out, task, &undecided, STR("Wait \"here\""));
+    dialect_legacy.write_create_result(&out, task, &undecided, STR("Wait \"here\""));
 #define MEMBERS                                                                                    \
     "\"taskId\":\"" ID "\",\"status\":\"input_required\",\"statusMessage\":\"Awaiting "            \
     "approval\"," TIMES ",\"toolName\":\"delete_user\""
     expect_written(&out, "{" MEMBERS ",\"task\":{" MEMBERS "},\"_meta\":{" RELATED
                          ",\"io.modelcontextprotocol/model-immediate-response\":\"Wait "
                          "\\\"here\\\"\"}}");
-    dialect_write_get_result(&out, task, &undecided);
+    dialect_legacy.write_task(&out, task, &undecided);
     expect_written(&out, "{" MEMBERS ",\"_meta\":{" RELATED "}}");
     task_unref(task);
 }
@@ -194,7 +194,7 @@ static void expect_immediate(const struct task *task, const char *expected)
     struct buffer out, text;
     buffer_init(&out);
     buffer_init(&text);
-    dialect_write_create_result(&out, task, &undecided, STR_EMPTY);
+    dialect_legacy.write_create_result(&out, task, &undecided, STR_EMPTY);
     json_decode_string(
         json_path(buffer_str(&out), "_meta", "io.modelcontextprotocol/model-immediate-response"),
         &text);
@@ -235,14 +235,14 @@ START_TEST(an_execution_that_asks_is_input_required)
     "[{\"elicitationId\":\"e\"}]}"
     dialect_write_task(&out, task, &asking);
     expect_written(&out, "{" ASKING "}");
-    dialect_write_get_result(&out, task, &asking);
+    dialect_legacy.write_task(&out, task, &asking);
     expect_written(&out, "{" ASKING ELICITATIONS "}");
     dialect_write_status_notification(&out, task, &asking);
     expect_written(&out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/status\","
                          "\"params\":{" ASKING ELICITATIONS "}}");
     /* A late request gets the present state, not an earlier one. */
     task->state = TASK_COMPLETED;
-    dialect_write_get_result(&out, task, &asking);
+    dialect_legacy.write_task(&out, task, &asking);
     expect_written(&out, "{\"taskId\":\"" ID "\",\"status\":\"completed\"," TIMES
                          ",\"toolName\":\"delete_user\",\"_meta\":{" RELATED "}}");
     task_unref(task);

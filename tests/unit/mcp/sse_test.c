@@ -254,10 +254,6 @@ START_TEST(events_are_written_so_that_nothing_can_be_injected)
         sse_write_event(&out, rows[i].name, rows[i].id, rows[i].data);
         expect_written(&out, rows[i].written);
     }
-    sse_write_comment(&out, STR("ping"));
-    expect_written(&out, ":ping\n\n");
-    sse_write_comment(&out, STR("a\n\ndata: b"));
-    expect_written(&out, ":adata: b\n\n");
 }
 END_TEST
 
