@@ -429,7 +429,7 @@ static bool is_for_task(const struct legacy_call *legacy, struct str requests)
         return false;
     for (size_t position = 0; json_next_member(requests, &position, &key, &request);) {
         if (question_read_kind(request, &kind) && !takes_questions(legacy->call, kind) &&
-            detached_call_asks_later(legacy->call, str_from(question_method(kind))))
+            detached_call_asks_later(legacy->call, kind))
             return true;
     }
     return false;

@@ -913,10 +913,9 @@ static bool knows_client(struct call *call)
                         str_from(call->session), &call->facts);
 }
 
-bool detached_call_asks_later(struct call *call, struct str method)
+bool detached_call_asks_later(struct call *call, enum question_kind kind)
 {
-    enum question_kind kind;
-    return question_is_asked_by(method, &kind) && knows_client(call) && may_be_task(call) &&
+    return kind != QUESTION_ROOTS && knows_client(call) && may_be_task(call) &&
            question_has_tools(call, kind);
 }
 

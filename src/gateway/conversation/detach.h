@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "call/call.h"
+#include "question.h"
 
 struct detached_call;
 struct repeated_call;
@@ -42,7 +42,7 @@ void detached_call_of_slow(struct call *call);
 void detached_call_of_left(struct call *call);
 /* Whether the call may become a task, and its client answers such a
  * question by the gateway's tools. */
-bool detached_call_asks_later(struct call *call, struct str method);
+bool detached_call_asks_later(struct call *call, enum question_kind kind);
 /* Sends the call's body and answers it: with upstream's answer, or after `patience_ms` with the
  * task that it has become. When the client leaves before, only the wait ends. */
 void detached_call_run(struct call *call, int64_t patience_ms);

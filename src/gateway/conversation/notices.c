@@ -29,14 +29,14 @@ static void respond(const struct question_origin *origin, struct str id, bool is
     server_respond(origin->worker, &sending, id, &response, NULL, NULL);
 }
 
-static void take_request(const struct question_origin *origin, struct str method, struct str id,
+static void take_request(const struct question_origin *origin, struct str id, bool is_ping,
                          struct str message)
 {
     enum question_kind kind;
-    if (question_is_asked_by(method, &kind))
+    if (question_read_kind(message, &kind) && kind != QUESTION_ROOTS)
         question_take(origin, message);
     else
-        respond(origin, id, str_equal(method, STR("ping")));
+        respond(origin, id, is_ping);
 }
 
 /* ---- notifications ---- */
@@ -105,7 +105,7 @@ void notices_take(const struct question_origin *origin, struct str message)
         take_notification(origin, method, message);
     else if (server_budget_take(origin->budget, is_ping ? SERVER_PING : SERVER_REQUEST,
                                 loop_now_ms(origin->worker->loop)))
-        take_request(origin, method, id, message);
+        take_request(origin, id, is_ping, message);
 }
 
 /* ---- on a client's own stream ---- */
@@ -157,7 +157,7 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
     struct str source = str_from(call->source->id), session = str_from(call->session);
     enum question_kind kind;
     bool is_request = json_member(message, "id").length > 0;
-    if (is_request && !question_is_asked_by(method, &kind))
+    if (is_request && (!question_read_kind(message, &kind) || kind == QUESTION_ROOTS))
         return false;
     if (!call->facts.known && !sessions_get(gateway->sessions, source, session, &call->facts))
         return false;
@@ -279,7 +279,7 @@ bool question_take_from_stream(struct call *call, struct str message)
     }
     if (taken) {
         /* it was a task's */
-    } else if (has_id && question_is_asked_by(method, &kind)) {
+    } else if (has_id && question_read_kind(message, &kind) && kind != QUESTION_ROOTS) {
         taken = take_request_of_stream(call, kind, message);
     } else if (!has_id && str_equal(method, STR(MCP_CANCELLED)) &&
                question_table_count(call->worker->gateway->questions) > 0) {

@@ -27,13 +27,6 @@
 
 static const char *const methods[QUESTION_KIND_COUNT] = {MCP_ELICIT, MCP_SAMPLE, MCP_LIST_ROOTS};
 
-bool question_is_asked_by(struct str method, enum question_kind *kind)
-{
-    *kind = str_equal(method, str_from(methods[QUESTION_SAMPLING])) ? QUESTION_SAMPLING
-                                                                    : QUESTION_ELICITATION;
-    return str_equal(method, str_from(methods[*kind]));
-}
-
 bool question_read_kind(struct str request, enum question_kind *kind)
 {
     struct str method = json_member(request, "method");
@@ -43,12 +36,6 @@ bool question_read_kind(struct str request, enum question_kind *kind)
             return true;
     }
     return false;
-}
-
-const char *question_method(enum question_kind kind)
-{
-    ASSERT_NUMBERS(kind, <, QUESTION_KIND_COUNT);
-    return methods[kind];
 }
 
 /* ---- the client that can answer ---- */
@@ -69,6 +56,7 @@ bool question_has_tools(const struct call *call, enum question_kind kind)
     };
     const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
     bool is_shown = false;
+    ASSERT_NUMBERS(kind, <, QUESTION_ROOTS);
     for (size_t i = 0; i < 3; i++)
         is_shown = is_shown || config_pseudo_offers(pseudo, needed[kind].shows[i]);
     return client_is_shown_tools(call) && is_shown &&

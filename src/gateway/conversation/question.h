@@ -62,11 +62,9 @@ struct question_origin {
     struct server_budget *budget; /* for the requests of the server */
 };
 
-/* Whether it is a request that a server may ask a client. */
+/* Whether it is a request that a server may ask a client. A legacy server's client answers all but
+ * roots in a task. */
 bool question_read_kind(struct str request, enum question_kind *kind);
-const char *question_method(enum question_kind kind);
-/* Whether the method is one of the two that a legacy server's client answers in a task. */
-bool question_is_asked_by(struct str method, enum question_kind *kind);
 /* Takes a request of the server: offers it to the audience, or declines at once when nobody can
  * answer. `message` is whole and json_check() has accepted it. Whether it waits for an answer now.
  */
