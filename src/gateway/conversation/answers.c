@@ -423,12 +423,6 @@ static void answer_too_late(struct call *call, enum question_state was)
     call_answer_status(call, 400, buffer_str(&message));
 }
 
-static void respond_for(struct call *call, struct kept_question *kept)
-{
-    const struct server_response response = {call->envelope.result, call->envelope.error};
-    deliver_answer(call->worker, kept, &response, NULL);
-}
-
 bool question_take_response(struct call *call)
 {
     struct gateway_worker *worker = call->worker;
@@ -446,7 +440,9 @@ bool question_take_response(struct call *call)
     if (find_question(call, &our_id, key, &match)) {
         struct kept_question *kept = question_close(gateway, str_from(key), &match, &closing);
         if (kept && (our_id || answer_gate_applies(kept->task))) {
-            respond_for(call, kept);
+            deliver_answer(worker, kept,
+                           &(struct server_response){call->envelope.result, call->envelope.error},
+                           NULL);
             call_answer_status(call, 202, STR_EMPTY);
             is_taken = true;
         } else if (!kept && closing.was != QUESTION_OPEN) {

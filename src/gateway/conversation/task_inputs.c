@@ -120,11 +120,6 @@ static const struct {
                          "upstream requires input for which the client cannot be asked"},
 };
 
-static void give_up(struct invocation *invocation, enum jsonrpc_error error, const char *why)
-{
-    invocation->class->give_up(invocation, error, why);
-}
-
 /* ---- telling ---- */
 
 static void deliver_change(struct gateway_worker *worker, struct task *task, struct str none)
@@ -157,7 +152,7 @@ void task_inputs_send(struct invocation *invocation, struct str answers)
     if (is_forwarded && !is_forwarded(invocation)) {
         log_warn("A call is not sent again: the rules do not forward it any more",
                  LOG_TEXT("task", invocation->id));
-        give_up(invocation, JSONRPC_RULE_DENIED, "");
+        invocation->class->give_up(invocation, JSONRPC_RULE_DENIED, "");
         return;
     }
     invocation->up.protocol->answer_round(&invocation->up, answers);
@@ -210,8 +205,8 @@ void task_inputs_take_round(struct invocation *invocation, struct str requests,
     else if (has_legacy_client || can_be_asked(invocation->task, requests))
         ask_round(invocation, requests, has_legacy_client);
     else
-        give_up(invocation, JSONRPC_UPSTREAM_ERROR,
-                "upstream requires input for which the client cannot be asked");
+        invocation->class->give_up(invocation, JSONRPC_UPSTREAM_ERROR,
+                                   "upstream requires input for which the client cannot be asked");
 }
 
 void task_inputs_lost(struct invocation *invocation, enum lost_reason reason)
@@ -220,5 +215,5 @@ void task_inputs_lost(struct invocation *invocation, enum lost_reason reason)
     ASSERT(lost[reason].why);
     if (reason == LOST_TASK_ROUND)
         invocation->up.protocol->cancel(&invocation->up, "");
-    give_up(invocation, lost[reason].error, lost[reason].why);
+    invocation->class->give_up(invocation, lost[reason].error, lost[reason].why);
 }

@@ -78,8 +78,7 @@ static void on_out_of_patience(void *context)
     wait->options.timed_out(wait->call);
 }
 
-void waiting_begin_with(struct call *call, struct str task_id,
-                        const struct waiting_options *options)
+void waiting_begin(struct call *call, struct str task_id, const struct waiting_options *options)
 {
     struct gateway_worker *worker = call->worker;
     struct waiting_call *wait = call_memory_take(call, sizeof *wait);
@@ -122,11 +121,6 @@ void waiting_keep(struct call *call, struct task *task)
 const struct task *waiting_kept(const struct call *call)
 {
     return waiting_of(call)->task;
-}
-
-void waiting_begin(struct call *call, struct str task_id)
-{
-    waiting_begin_with(call, task_id, &(struct waiting_options){.timed_out = NULL});
 }
 
 void waiting_end(struct call *call)

@@ -16,9 +16,7 @@ struct waiting_options {
 
 /* Begins to wait; the call is answered when the task ends. Begin before the task is read, so that
  * no change is missed. */
-void waiting_begin(struct call *call, struct str task_id);
-void waiting_begin_with(struct call *call, struct str task_id,
-                        const struct waiting_options *options);
+void waiting_begin(struct call *call, struct str task_id, const struct waiting_options *options);
 /* Calls `timed_out` after `patience_ms`. */
 void waiting_set_patience(struct call *call, int64_t patience_ms);
 /* Ends the wait without an answer. */

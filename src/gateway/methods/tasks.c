@@ -135,7 +135,8 @@ static void tasks_on_read(struct call *call, const struct store_reply *reply)
 static void read_own(struct call *call)
 {
     if (call->method->treatment == MCP_TASKS_RESULT)
-        waiting_begin(call, call->envelope.task_id.text);
+        waiting_begin(call, call->envelope.task_id.text,
+                      &(struct waiting_options){.timed_out = NULL});
     store_task_get(call->worker->gateway->store, call->envelope.task_id.text,
                    call_to_store(call, tasks_on_read));
 }

@@ -146,9 +146,10 @@ static bool link_is_refusal(const struct exchange_reply *reply)
            json_type(json_member(reply->message, "id")) != JSON_STRING;
 }
 
-static enum event_kind link_kind_of(const struct exchange_reply *reply, struct str result,
-                                    struct str error)
+static enum event_kind link_kind_of(const struct exchange_reply *reply)
 {
+    struct str result = json_member(reply->message, "result");
+    struct str error = json_member(reply->message, "error");
     if (says_session_is_gone(reply))
         return EVENT_LOST;
     if (link_is_refusal(reply))
@@ -199,11 +200,9 @@ static void end_translated(struct legacy_link *own, enum event_kind kind,
 
 static void link_end_with(struct legacy_link *own, const struct exchange_reply *reply)
 {
-    struct str error = json_member(reply->message, "error");
     own->link->exchange = NULL;
     if (own->is_translated)
-        end_translated(own, link_kind_of(reply, json_member(reply->message, "result"), error),
-                       reply);
+        end_translated(own, link_kind_of(reply), reply);
     else
         server_link_end_with(own->link, reply);
 }

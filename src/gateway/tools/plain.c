@@ -604,7 +604,7 @@ static void begin_wait(struct call *call, const struct plain_call *plain)
 {
     const struct waiting_options options = {
         .ended = plain_on_ended, .timed_out = on_timed_out, .opens_late = !sends_back_state(call)};
-    waiting_begin_with(call, str_from(plain->id), &options);
+    waiting_begin(call, str_from(plain->id), &options);
 }
 
 /* The task is not to be joined after all. */

@@ -158,7 +158,7 @@ void pseudo_tool_get_task_result(struct call *call, struct str arguments)
     static const struct waiting_options options = {
         .ended = answer_ended, .timed_out = answer_timed_out, .opens_late = true};
     OWNED_BUFFER(id);
-    waiting_begin_with(call, asked_id(call, &id), &options);
+    waiting_begin(call, asked_id(call, &id), &options);
     read_asked(call, on_read);
 }
 
