@@ -31,7 +31,6 @@
 #include "server/catalogue.h"
 #include "server/own.h"
 #include "server/sessions.h"
-#include "state/accepted_pairs.h"
 #include "state/definition_watch.h"
 #include "state/quota.h"
 #include "state/session_table.h"

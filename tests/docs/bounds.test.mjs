@@ -129,7 +129,7 @@ const SEEN_TABLES = {
   'src/gateway/methods/list_cache.c kept': { all: 'ALL_KEPT_BYTES in src/gateway/methods/list_cache.c' },
   'src/gateway/methods/list_cache.c rewritten': { all: 'ALL_REWRITTEN_BYTES in src/gateway/methods/list_cache.c' },
   'src/gateway/replicas/replicas.c homes': SESSIONS_SEEN,
-  'src/gateway/state/accepted_pairs.c kind': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
+  'src/gateway/state/session_table.c pairs_kind': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
   'src/gateway/state/session_table.c kind': SESSIONS_SEEN,
 };
 

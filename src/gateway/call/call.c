@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "authorization.h"
-#include "state/accepted_pairs.h"
 #include "state/session_table.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/assert.h"

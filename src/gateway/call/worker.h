@@ -41,7 +41,7 @@ struct gateway {
     struct store *store;
     const struct state_keys *state_keys; /* of what clients keep for the gateway */
     struct seen_table *sessions;         /* state/session_table.h */
-    struct seen_table *accepted_pairs;   /* state/accepted_pairs.h */
+    struct seen_table *accepted_pairs;   /* state/session_table.h */
     struct seen_table *given_sessions;   /* state/session_table.h */
     struct catalog *catalog;
     struct definition_watch *definitions; /* state/definition_watch.h */

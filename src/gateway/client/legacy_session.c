@@ -24,7 +24,6 @@
 #include "server/http.h"
 #include "server/own.h"
 #include "server/probe.h"
-#include "state/accepted_pairs.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"

@@ -1019,13 +1019,9 @@ static void look_at_tool(struct execution *execution)
     invocation_ref(base);
     if (execution->own_session)
         tools_fetch_for_gateway(base->worker, base->snapshot, base->source, on_looked, execution);
-    else if (execution->lacks_session)
-        tools_fetch_in_session_with(base->worker, base->snapshot, base->source,
-                                    str_from(base->task->owner), &base->headers, on_looked,
-                                    execution);
     else
         tools_fetch_with(base->worker, base->snapshot, base->source, str_from(base->task->owner),
-                         &base->headers, on_looked, execution);
+                         &base->headers, execution->lacks_session, on_looked, execution);
 }
 
 static void begin_call(struct execution *execution, struct task *task)

@@ -510,13 +510,14 @@ void tools_fetch_for_gateway(struct gateway_worker *worker, struct snapshot *sna
 
 void tools_fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
                       const struct config_source *source, struct str owner,
-                      const struct headers *headers, loop_callback done, void *context)
+                      const struct headers *headers, bool lacks_session, loop_callback done,
+                      void *context)
 {
     struct fetch *fetch = create_for_call(worker, snapshot, source, owner, done, context);
     headers_add_all(&fetch->headers, headers);
     fetch->is_modern = modern_request_has_headers(headers);
-    if (fetch->is_modern &&
-        source_eras_bridge_down(worker->gateway->eras, source, clock_monotonic_ms()))
+    if (lacks_session || (fetch->is_modern && source_eras_bridge_down(worker->gateway->eras, source,
+                                                                      clock_monotonic_ms())))
         fetch_in_own_session(fetch);
     else
         fetch_page(fetch);
@@ -532,22 +533,13 @@ static void catalogue_on_looked(void *context)
     call_unref(call);
 }
 
-void tools_fetch_in_session_with(struct gateway_worker *worker, struct snapshot *snapshot,
-                                 const struct config_source *source, struct str owner,
-                                 const struct headers *headers, loop_callback done, void *context)
-{
-    struct fetch *fetch = create_for_call(worker, snapshot, source, owner, done, context);
-    headers_add_all(&fetch->headers, headers);
-    fetch_in_own_session(fetch);
-}
-
 static void fetch_for_call(struct call *call)
 {
     struct headers headers;
     headers_init(&headers, false);
     headers_from_call(&headers, call);
     tools_fetch_with(call->worker, call->snapshot, call->source, str_from(call->owner), &headers,
-                     catalogue_on_looked, call_ref(call));
+                     false, catalogue_on_looked, call_ref(call));
     headers_finish(&headers);
 }
 

@@ -23,15 +23,12 @@ void tools_fetch_pages_after(struct call *call, struct str next_cursor);
 bool tools_fetch_then(struct call *call, call_step next);
 bool tools_fetch_is_due(struct call *call);
 /* For an approved call of a tool that its owner was not told of since the start, or that may have
- * changed. Fetches the list with the headers of that call. `done` runs once, later, on the worker's
- * loop. */
+ * changed. Fetches the list with the headers of that call. `lacks_session`: they name none, and
+ * one is opened for the fetch, and ended. `done` runs once, later, on the worker's loop. */
 void tools_fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
                       const struct config_source *source, struct str owner,
-                      const struct headers *headers, loop_callback done, void *context);
-/* The same in a session that is opened for it, and ended: the headers name none. */
-void tools_fetch_in_session_with(struct gateway_worker *worker, struct snapshot *snapshot,
-                                 const struct config_source *source, struct str owner,
-                                 const struct headers *headers, loop_callback done, void *context);
+                      const struct headers *headers, bool lacks_session, loop_callback done,
+                      void *context);
 /* The same for the control plane, with a session of the gateway's own. */
 void tools_fetch_for_gateway(struct gateway_worker *worker, struct snapshot *snapshot,
                              const struct config_source *source, loop_callback done, void *context);

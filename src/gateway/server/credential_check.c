@@ -5,7 +5,7 @@
 #include "own.h"
 #include "server_refusal.h"
 #include "sessions.h"
-#include "state/accepted_pairs.h"
+#include "state/session_table.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"

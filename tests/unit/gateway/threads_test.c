@@ -11,7 +11,6 @@
 #include "decision/shadow.h"
 #include "gates/rate_limit.h"
 #include "methods/list_cache.h"
-#include "state/accepted_pairs.h"
 #include "state/quota.h"
 #include "state/session_table.h"
 #include "state/tool_catalog.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "state/accepted_pairs.h"
+#include "state/session_table.h"
 #include "suites.h"
 
 #define SOURCE STR("up")
