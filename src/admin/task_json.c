@@ -146,7 +146,7 @@ static void add_execution(struct buffer *out, const struct task *task)
         buffer_append_text(out, "null");
     char trace_id[2 * TRACE_ID_BYTES + 1] = "";
     if (task_trace_read(&trace, str_from(task->trace)))
-        trace_write_hex(trace.create.trace_id, TRACE_ID_BYTES, trace_id);
+        str_write_hex(trace.create.trace_id, TRACE_ID_BYTES, trace_id);
     json_add_text_or_null(out, "traceId", trace_id);
     buffer_append_char(out, '}');
 }

@@ -117,17 +117,11 @@ static CURL *issuer_client_start(const char *url, struct error *error)
     return curl;
 }
 
-static void append_encoded(struct buffer *out, const char *value)
-{
-    OWNED char *encoded = admin_client_encode(NULL, value);
-    buffer_append_text(out, encoded);
-}
-
 /* Appends "name=value", percent-encoded, behind a "&" where there is something already. */
 static void issuer_client_add(struct buffer *form, const char *name, const char *value)
 {
     buffer_append_format(form, "%s%s=", form->length > 0 ? "&" : "", name);
-    append_encoded(form, value);
+    buffer_append_url_encoded(form, str_from(value));
 }
 
 /* RFC 6749 §2.3.1: both are encoded as in a form first. */
@@ -135,8 +129,8 @@ static void use_basic(CURL *curl, const struct issuer_client *client)
 {
     OWNED_BUFFER(id);
     OWNED_BUFFER(secret);
-    append_encoded(&id, client->client_id);
-    append_encoded(&secret, client->client_secret);
+    buffer_append_url_encoded(&id, str_from(client->client_id));
+    buffer_append_url_encoded(&secret, str_from(client->client_secret));
     buffer_append_char(&id, '\0');
     buffer_append_char(&secret, '\0');
     curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
@@ -176,13 +170,7 @@ static long issuer_client_post(const struct issuer_client *client, const char *u
 /* A text member of the JSON, which the caller frees; NULL when it is none. */
 static char *issuer_client_member(const struct buffer *body, const char *name)
 {
-    size_t length;
-    struct str value = json_member(buffer_str(body), name);
-    char *text = json_type(value) == JSON_STRING ? json_string_text(value, &length) : NULL;
-    if (text && strlen(text) == length)
-        return text;
-    free(text);
-    return NULL;
+    return json_plain_text(json_member(buffer_str(body), name));
 }
 
 static bool offers_post_alone(const struct buffer *body)
@@ -335,17 +323,7 @@ static char *loopback_read_parameter(struct str query, const char *name)
         if (!str_equal(key, str_from(name)))
             continue;
         buffer_clear(&value);
-        for (size_t i = 0; i < raw.length; i++) {
-            char c = raw.bytes[i];
-            if (c == '+')
-                c = ' ';
-            if (c == '%' && i + 2 < raw.length && str_hex_digit(raw.bytes[i + 1]) >= 0 &&
-                str_hex_digit(raw.bytes[i + 2]) >= 0) {
-                c = (char)(str_hex_digit(raw.bytes[i + 1]) * 16 + str_hex_digit(raw.bytes[i + 2]));
-                i += 2;
-            }
-            buffer_append_char(&value, c);
-        }
+        buffer_append_url_decoded(&value, raw);
     }
     buffer_append_char(&value, '\0');
     return buffer_take(&value, NULL);
@@ -424,14 +402,6 @@ static char *loopback_wait(struct loopback *loopback, const struct loopback_want
  * verify. */
 
 #define SECRET_BYTES 65
-
-static void make_secret(char text[SECRET_BYTES])
-{
-    unsigned char bytes[(SECRET_BYTES - 1) / 2];
-    random_bytes(bytes, sizeof bytes);
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-}
 
 static char *login_browser_write_address(const struct issuer_client *client, const char *redirect,
                                          const char *state, const char *verifier)
@@ -518,8 +488,8 @@ static char *login_by_browser(const struct issuer_client *client, struct error *
     }
     if (!loopback_open(&loopback, error))
         return NULL;
-    make_secret(state);
-    make_secret(verifier);
+    random_hex(state, SECRET_BYTES - 1);
+    random_hex(verifier, SECRET_BYTES - 1);
     OWNED char *address = login_browser_write_address(client, loopback.address, state, verifier);
     fprintf(stderr, "Open %s\n", address);
     open_browser(address);

@@ -356,16 +356,11 @@ static void complete_url(const struct view *view, struct config_notify *notify)
                         : "V-008 the URL must begin with http:// or https://");
 }
 
-static bool is_same_text(const char *one, const char *other)
-{
-    return one && other ? strcmp(one, other) == 0 : one == other;
-}
-
 static bool are_same_texts(const struct config_strings *one, const struct config_strings *other)
 {
     bool are_same = one->count == other->count;
     for (size_t i = 0; are_same && i < one->count; i++)
-        are_same = is_same_text(one->items[i], other->items[i]);
+        are_same = str_same(one->items[i], other->items[i]);
     return are_same;
 }
 
@@ -373,10 +368,10 @@ static bool are_same_texts(const struct config_strings *one, const struct config
 static bool is_same_endpoint(const struct config_notify *one, const struct config_notify *other)
 {
     bool by_key = one->type == NOTIFY_PAGERDUTY;
-    return one->type == other->type && one->url && is_same_text(one->url, other->url) &&
-           is_same_text(one->channel, other->channel) && is_same_text(one->from, other->from) &&
+    return one->type == other->type && one->url && str_same(one->url, other->url) &&
+           str_same(one->channel, other->channel) && str_same(one->from, other->from) &&
            are_same_texts(&one->to, &other->to) &&
-           (!by_key || is_same_text(one->secret, other->secret));
+           (!by_key || str_same(one->secret, other->secret));
 }
 
 static void check_once(const struct view *view)
@@ -388,7 +383,7 @@ static void check_once(const struct view *view)
         if (is_same_endpoint(&notify[i], &notify[index]))
             view_report(view, NULL, false, is_webhook ? "url" : "type", "join their events in one",
                         "this is %snotify[%zu] as well", is_webhook ? "the URL of " : "", i);
-        if (notify[i].id && is_same_text(notify[i].id, notify[index].id))
+        if (notify[i].id && str_same(notify[i].id, notify[index].id))
             view_report(view, NULL, false, "id", NULL, "another endpoint has this id as well");
     }
 }

@@ -189,6 +189,35 @@ void buffer_append_json_string(struct buffer *buffer, struct str s)
     buffer_append_char(buffer, '"');
 }
 
+void buffer_append_url_encoded(struct buffer *buffer, struct str s)
+{
+    for (size_t i = 0; i < s.length; i++) {
+        char c = s.bytes[i];
+        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || (c && strchr("-._~", c));
+        if (is_plain)
+            buffer_append_char(buffer, c);
+        else
+            buffer_append_format(buffer, "%%%02X", (unsigned char)c);
+    }
+}
+
+bool buffer_append_url_decoded(struct buffer *buffer, struct str s)
+{
+    for (size_t i = 0; i < s.length; i++) {
+        unsigned char c = (unsigned char)s.bytes[i];
+        if (c == '+')
+            c = ' ';
+        if (c == '%') {
+            if (s.length - i < 3 || !str_read_hex(str_slice(s.bytes + i + 1, 2), &c))
+                return false;
+            i += 2;
+        }
+        buffer_append_char(buffer, (char)c);
+    }
+    return true;
+}
+
 struct str buffer_str(const struct buffer *buffer)
 {
     return str_slice(buffer->bytes, buffer->length);

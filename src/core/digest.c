@@ -66,12 +66,7 @@ void digest_sha256_base64url(struct str data, char text[DIGEST_BASE64URL_BYTES])
 static void digest_write_hex(const unsigned char sum[SHA256_DIGEST_LENGTH],
                              char hex[DIGEST_HEX_BYTES])
 {
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < SHA256_DIGEST_LENGTH; i++) {
-        hex[2 * i] = digits[sum[i] >> 4];
-        hex[2 * i + 1] = digits[sum[i] & 15];
-    }
-    hex[DIGEST_HEX_BYTES - 1] = '\0';
+    *str_write_hex(sum, SHA256_DIGEST_LENGTH, hex) = '\0';
 }
 
 void digest_sha256_hex(struct str data, char hex[DIGEST_HEX_BYTES])

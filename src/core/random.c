@@ -3,10 +3,13 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/random.h"
+#include "taskgate/core/str.h"
 
 void random_bytes(void *bytes, size_t count)
 {
@@ -23,9 +26,19 @@ void random_bytes(void *bytes, size_t count)
     }
 }
 
+#define HEX_MAX_BYTES 32
+
+void random_hex(char *text, size_t digits)
+{
+    unsigned char bytes[HEX_MAX_BYTES];
+    ASSERT_NUMBERS(digits / 2, <=, HEX_MAX_BYTES);
+    random_bytes(bytes, digits / 2);
+    *str_write_hex(bytes, digits / 2, text) = '\0';
+    explicit_bzero(bytes, sizeof bytes);
+}
+
 void random_uuid(char text[RANDOM_UUID_BYTES])
 {
-    static const char digits[] = "0123456789abcdef";
     unsigned char b[16];
     random_bytes(b, sizeof b);
     b[6] = (unsigned char)((b[6] & 0x0F) | 0x40); /* version 4 */
@@ -33,8 +46,7 @@ void random_uuid(char text[RANDOM_UUID_BYTES])
     for (size_t i = 0; i < sizeof b; i++) {
         if (i == 4 || i == 6 || i == 8 || i == 10)
             *text++ = '-';
-        *text++ = digits[b[i] >> 4];
-        *text++ = digits[b[i] & 15];
+        text = str_write_hex(&b[i], 1, text);
     }
     *text = '\0';
 }

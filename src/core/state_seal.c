@@ -15,15 +15,7 @@
 
 static bool state_seal_read_key(unsigned char key[STATE_KEY_BYTES], struct str hex)
 {
-    if (hex.length != (size_t)2 * STATE_KEY_BYTES)
-        return false;
-    for (size_t i = 0; i < STATE_KEY_BYTES; i++) {
-        int high = str_hex_digit(hex.bytes[2 * i]), low = str_hex_digit(hex.bytes[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        key[i] = (unsigned char)(high << 4 | low);
-    }
-    return true;
+    return hex.length == (size_t)2 * STATE_KEY_BYTES && str_read_hex(hex, key);
 }
 
 static bool is_separator(char c)

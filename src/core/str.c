@@ -9,6 +9,11 @@ static unsigned char str_lower(char c)
     return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
+bool str_same(const char *one, const char *other)
+{
+    return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
 bool str_equal_ignore_case(struct str a, struct str b)
 {
     if (a.length != b.length)
@@ -139,6 +144,27 @@ int str_hex_digit(char c)
         return c - '0';
     char lower = (char)(c | 0x20);
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+char *str_write_hex(const void *bytes, size_t count, char *text)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (const unsigned char *byte = bytes, *end = byte + count; byte < end; byte++) {
+        *text++ = digits[*byte >> 4];
+        *text++ = digits[*byte & 15];
+    }
+    return text;
+}
+
+bool str_read_hex(struct str hex, unsigned char *bytes)
+{
+    for (size_t i = 0; i < hex.length / 2; i++) {
+        int high = str_hex_digit(hex.bytes[2 * i]), low = str_hex_digit(hex.bytes[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        bytes[i] = (unsigned char)(high << 4 | low);
+    }
+    return hex.length % 2 == 0;
 }
 
 void str_join(char *out, size_t size, struct str first, struct str second)

@@ -25,17 +25,6 @@ struct str claim_find(struct str claims, const char *name)
     return value;
 }
 
-char *claim_text(struct str value)
-{
-    size_t length = 0;
-    char *text = json_string_text(value, &length);
-    if (text && strlen(text) != length) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
 bool claim_time(struct str value, int64_t *ms)
 {
     if (json_type(value) != JSON_NUMBER)

@@ -11,8 +11,6 @@
 /* The member of that name, else what stands at it as a path with dots. Empty when there is none:
  * names with dots in them are common ("https://example.com/groups"). */
 struct str claim_find(struct str claims, const char *name);
-/* The decoded text, which the caller frees; NULL when it is no text or has a NUL. */
-char *claim_text(struct str value);
 /* A NumericDate (RFC 7519 §2) as milliseconds, cut to the year 9999 and to 0; false, with `ms`
  * untouched, when it is no number. */
 bool claim_time(struct str value, int64_t *ms);

@@ -98,19 +98,14 @@ struct exchanger *exchanger_create(struct fetcher *fetcher,
     return exchanger;
 }
 
-static bool exchanger_is_same(const char *one, const char *other)
-{
-    return one && other ? strcmp(one, other) == 0 : one == other;
-}
-
 bool exchanger_has_settings(const struct exchanger *exchanger,
                             const struct exchanger_settings *settings)
 {
-    return exchanger_is_same(exchanger->token_url, settings->token_url) &&
-           exchanger_is_same(exchanger->client_id, settings->client_id) &&
-           exchanger_is_same(exchanger->client_secret, settings->client_secret) &&
-           exchanger_is_same(exchanger->audience, settings->audience) &&
-           exchanger_is_same(exchanger->scope, settings->scope);
+    return str_same(exchanger->token_url, settings->token_url) &&
+           str_same(exchanger->client_id, settings->client_id) &&
+           str_same(exchanger->client_secret, settings->client_secret) &&
+           str_same(exchanger->audience, settings->audience) &&
+           str_same(exchanger->scope, settings->scope);
 }
 
 /* Nothing waits for it: a trade that is under way has a reference to its exchanger. */
@@ -210,7 +205,7 @@ static bool exchanger_read_token(struct trade *trade, struct str body)
     if (!json_check(body, NULL))
         return false;
     json_members(body, names, 3, members);
-    char *type = claim_text(members[1]), *text = claim_text(members[0]);
+    char *type = json_plain_text(members[1]), *text = json_plain_text(members[0]);
     OWNED char *header = memory_format("Bearer %s", text ? text : "");
     bool is_good = type && str_equal_ignore_case(str_from(type), STR("bearer")) &&
                    token_from_value(str_from(header), &token) == TOKEN_OK;

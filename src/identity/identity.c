@@ -37,13 +37,13 @@ static bool list_has(const struct identity_list *list, const char *text)
 /* A list of texts, or one text; no more than `most`. */
 static void identity_read_list(struct str value, struct identity_list *list, size_t most)
 {
-    char *text = claim_text(value);
+    char *text = json_plain_text(value);
     if (text)
         list_add(list, text);
     struct str element;
     for (size_t at = 0; list->count < most && json_type(value) == JSON_ARRAY &&
                         json_next_element(value, &at, &element);) {
-        text = claim_text(element);
+        text = json_plain_text(element);
         if (text)
             list_add(list, text);
     }
@@ -55,7 +55,7 @@ static void read_scopes(struct str claims, struct identity_list *scopes)
     struct str value = json_member(claims, "scope");
     if (json_type(value) == JSON_NONE)
         value = json_member(claims, "scp");
-    char *text = claim_text(value);
+    char *text = json_plain_text(value);
     if (!text) {
         identity_read_list(value, scopes, SIZE_MAX);
         return;
@@ -72,7 +72,7 @@ static void read_scopes(struct str claims, struct identity_list *scopes)
 struct identity *identity_create(struct str claims, const char *issuer,
                                  const struct identity_shape *shape, int64_t until_ms)
 {
-    char *subject = claim_text(json_member(claims, "sub"));
+    char *subject = json_plain_text(json_member(claims, "sub"));
     if (!subject || !*subject || strlen(subject) > SUBJECT_MAX_BYTES) {
         free(subject);
         return NULL;
@@ -81,15 +81,16 @@ struct identity *identity_create(struct str claims, const char *issuer,
     identity->references = 1;
     identity->issuer = memory_copy_text(issuer);
     identity->subject = subject;
-    identity->name = claim_text(claim_find(claims, shape->name_claim ? shape->name_claim : "name"));
-    identity->email = claim_text(json_member(claims, "email"));
+    identity->name =
+        json_plain_text(claim_find(claims, shape->name_claim ? shape->name_claim : "name"));
+    identity->email = json_plain_text(json_member(claims, "email"));
     identity->email_verified = json_type(json_member(claims, "email_verified")) == JSON_TRUE;
     person_email_digest(identity->email_verified ? identity->email : NULL,
                         identity->verified_email);
-    identity->client_id = claim_text(json_member(claims, "azp"));
+    identity->client_id = json_plain_text(json_member(claims, "azp"));
     if (!identity->client_id)
-        identity->client_id = claim_text(json_member(claims, "client_id"));
-    identity->session = claim_text(json_member(claims, "sid"));
+        identity->client_id = json_plain_text(json_member(claims, "client_id"));
+    identity->session = json_plain_text(json_member(claims, "sid"));
     claim_time(json_member(claims, "auth_time"), &identity->signed_in_ms);
     identity_read_list(claim_find(claims, shape->groups_claim ? shape->groups_claim : "groups"),
                        &identity->groups, shape->most_groups > 0 ? shape->most_groups : SIZE_MAX);

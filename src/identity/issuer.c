@@ -312,16 +312,11 @@ struct fetcher *issuers_fetcher(struct issuers *issuers)
     return issuers->fetcher;
 }
 
-static bool issuer_is_same(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static struct issuer *issuer_find(struct issuers *issuers, const char *name, const char *jwks_url)
 {
     LIST_FOR_EACH_SAFE (node, next, &issuers->list) {
         struct issuer *issuer = LIST_ENTRY(node, struct issuer, node);
-        if (issuer_is_same(issuer->name, name) && issuer_is_same(issuer->jwks_url, jwks_url))
+        if (str_same(issuer->name, name) && str_same(issuer->jwks_url, jwks_url))
             return issuer;
     }
     return NULL;

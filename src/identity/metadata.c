@@ -43,7 +43,7 @@ static bool metadata_is_allowed(const char *url, const char *issuer)
 static void read_urls(struct issuer_metadata *metadata, struct str document, const char *issuer)
 {
     for (size_t i = 0; i < URL_COUNT; i++) {
-        char *url = claim_text(json_member(document, urls[i].name));
+        char *url = json_plain_text(json_member(document, urls[i].name));
         if (url && metadata_is_allowed(url, issuer))
             *url_at(metadata, i) = url;
         else

@@ -9,22 +9,6 @@
 #include "taskgate/json/text.h"
 
 /* application/x-www-form-urlencoded, with %20 for a blank: right in a query as well. */
-static void oauth_append_encoded(struct buffer *out, struct str text)
-{
-    static const char digits[] = "0123456789ABCDEF";
-    for (size_t i = 0; i < text.length; i++) {
-        unsigned char c = (unsigned char)text.bytes[i];
-        if (isalnum(c) || (c && strchr("-._~", c))) {
-            buffer_append_char(out, (char)c);
-        } else {
-            buffer_append_char(out, '%');
-            buffer_append_char(out, digits[c >> 4]);
-            buffer_append_char(out, digits[c & 15]);
-        }
-    }
-}
-
-/* The same form without its client, for the query of an authorization request. */
 static void oauth_write_form(struct buffer *out, const struct oauth_parameter *parameters,
                              size_t count)
 {
@@ -33,9 +17,9 @@ static void oauth_write_form(struct buffer *out, const struct oauth_parameter *p
             continue;
         if (out->length)
             buffer_append_char(out, '&');
-        oauth_append_encoded(out, str_from(parameters[i].name));
+        buffer_append_url_encoded(out, str_from(parameters[i].name));
         buffer_append_char(out, '=');
-        oauth_append_encoded(out, parameters[i].value);
+        buffer_append_url_encoded(out, parameters[i].value);
     }
 }
 
@@ -43,9 +27,9 @@ static void oauth_write_form(struct buffer *out, const struct oauth_parameter *p
 static void write_basic(struct buffer *out, const struct oauth_client *client)
 {
     OWNED_BUFFER(pair);
-    oauth_append_encoded(&pair, str_from(client->id));
+    buffer_append_url_encoded(&pair, str_from(client->id));
     buffer_append_char(&pair, ':');
-    oauth_append_encoded(&pair, str_from(client->secret));
+    buffer_append_url_encoded(&pair, str_from(client->secret));
     buffer_append_text(out, "Basic ");
     buffer_reserve(out, pair.length * 2 + 4);
     int length = EVP_EncodeBlock((unsigned char *)out->bytes + out->length,

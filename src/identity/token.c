@@ -189,7 +189,7 @@ static enum token_error judge_nonce(struct str claims, const struct token_rules 
 {
     if (!rules->nonce)
         return TOKEN_OK;
-    OWNED char *nonce = claim_text(json_member(claims, "nonce"));
+    OWNED char *nonce = json_plain_text(json_member(claims, "nonce"));
     return nonce && str_equal_constant_time(str_from(nonce), str_from(rules->nonce)) ? TOKEN_OK
                                                                                      : TOKEN_NONCE;
 }

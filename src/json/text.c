@@ -378,6 +378,17 @@ static bool is_plainly(struct str value, struct str text)
            memchr(text.bytes, '\\', text.length) == NULL;
 }
 
+char *json_plain_text(struct str value)
+{
+    size_t length = 0;
+    char *text = json_string_text(value, &length);
+    if (text && strlen(text) != length) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
 bool json_string_equals(struct str value, struct str text)
 {
     struct str raw;

@@ -1,8 +1,6 @@
 /* Bodies, signatures, delays. */
 #include "message.h"
 
-#include <openssl/evp.h>
-#include <openssl/params.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,40 +103,15 @@ void message_write(struct buffer *out, const struct store_delivery *delivery,
 
 /* ---- the signature ---- */
 
-static bool compute_hmac(struct str secret, struct str timestamp, struct str body,
-                         unsigned char sum[32])
-{
-    EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
-    EVP_MAC_CTX *context = mac ? EVP_MAC_CTX_new(mac) : NULL;
-    char digest[] = "SHA256";
-    const OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string("digest", digest, 0),
-                                     OSSL_PARAM_construct_end()};
-    size_t length = 0;
-    bool done =
-        context &&
-        EVP_MAC_init(context, (const unsigned char *)secret.bytes, secret.length, parameters) &&
-        EVP_MAC_update(context, (const unsigned char *)timestamp.bytes, timestamp.length) &&
-        EVP_MAC_update(context, (const unsigned char *)".", 1) &&
-        EVP_MAC_update(context, (const unsigned char *)body.bytes, body.length) &&
-        EVP_MAC_final(context, sum, &length, 32) && length == 32;
-    EVP_MAC_CTX_free(context);
-    EVP_MAC_free(mac);
-    return done;
-}
-
 void message_sign(struct str secret, struct str timestamp, struct str body,
                   char signature[MESSAGE_SIGNATURE_BYTES])
 {
-    static const char digits[] = "0123456789abcdef";
-    unsigned char sum[32];
-    if (!compute_hmac(secret, timestamp, body, sum))
-        memory_exhausted(); /* nothing else can be missing */
-    memcpy(signature, "v1=", 3);
-    for (size_t i = 0; i < sizeof sum; i++) {
-        signature[3 + 2 * i] = digits[sum[i] >> 4];
-        signature[4 + 2 * i] = digits[sum[i] & 15];
-    }
-    signature[MESSAGE_SIGNATURE_BYTES - 1] = '\0';
+    char hex[DIGEST_HEX_BYTES];
+    OWNED_BUFFER(text);
+    buffer_append_format(&text, "%.*s.", STR_ARGS(timestamp));
+    buffer_append(&text, body);
+    digest_hmac_sha256_hex(secret, buffer_str(&text), hex);
+    str_join(signature, MESSAGE_SIGNATURE_BYTES, STR("v1="), str_from(hex));
 }
 
 /* ---- the rest ---- */

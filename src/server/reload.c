@@ -125,12 +125,6 @@ static bool reload_look_at_files(struct reload *reload)
     return changed || (was_missed && !missing);
 }
 
-/* NULL differs from every text. */
-static bool reload_differ(const char *old, const char *new)
-{
-    return old && new ? strcmp(old, new) != 0 : old != new;
-}
-
 static bool are_other_pairs(const struct config_pair *old, size_t old_count,
                             const struct config_pair *new, size_t new_count)
 {
@@ -156,8 +150,8 @@ static bool has_other_telemetry(const struct config_telemetry *old,
 
 static bool has_other_replica(const struct config_replica *old, const struct config_replica *new)
 {
-    return reload_differ(old->id, new->id) || reload_differ(old->address, new->address) ||
-           reload_differ(old->bind, new->bind) || reload_differ(old->key, new->key);
+    return !str_same(old->id, new->id) || !str_same(old->address, new->address) ||
+           !str_same(old->bind, new->bind) || !str_same(old->key, new->key);
 }
 
 /* Warns of changes that only a restart can put into force: of each key that the table marks. */
@@ -169,10 +163,10 @@ static void warn_of_fixed(const struct config *old, const struct config *new)
     } fixed[] = {
         {"telemetry", has_other_telemetry(&old->telemetry, &new->telemetry)},
         {"store", strcmp(old->store_path, new->store_path) != 0 ||
-                      reload_differ(old->store_url, new->store_url) ||
+                      !str_same(old->store_url, new->store_url) ||
                       old->store_lock_wait_ms != new->store_lock_wait_ms},
         {"replica", has_other_replica(&old->replica, &new->replica)},
-        {"state_key", reload_differ(old->state_key_env, new->state_key_env)},
+        {"state_key", !str_same(old->state_key_env, new->state_key_env)},
         {"workers", old->workers != new->workers},
         {"proxy.bind", strcmp(old->proxy_bind, new->proxy_bind) != 0},
         {"limits.connections", old->limits.connections != new->limits.connections},

@@ -30,15 +30,11 @@ static char *path_beside(const char *store_path)
 
 static bool make_file(const char *path, struct error *error)
 {
-    unsigned char key[STATE_KEY_BYTES];
     char text[HEX_BYTES + 2];
-    random_bytes(key, sizeof key);
-    for (size_t i = 0; i < sizeof key; i++)
-        snprintf(text + 2 * i, 3, "%02x", key[i]);
+    random_hex(text, HEX_BYTES);
     text[HEX_BYTES] = '\n';
     bool good = private_file_make(path, str_slice(text, HEX_BYTES + 1));
     int failure = errno;
-    explicit_bzero(key, sizeof key);
     explicit_bzero(text, sizeof text);
     return good ||
            error_set(error, "%s: the state key cannot be written: %s", path, strerror(failure));

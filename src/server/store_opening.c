@@ -90,16 +90,14 @@ static bool store_opening_read_token(int fd, char token[TOKEN_MAX_BYTES], size_t
     return trimmed.length > 0;
 }
 
-/* 256 random bits in hex. */
+#define TOKEN_DIGITS 64 /* 256 random bits in hex */
+
 static bool make_token(const char *path)
 {
-    unsigned char bytes[32];
-    char text[2 * sizeof bytes + 2];
-    random_bytes(bytes, sizeof bytes);
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-    text[2 * sizeof bytes] = '\n';
-    bool made = private_file_make(path, str_slice(text, 2 * sizeof bytes + 1));
+    char text[TOKEN_DIGITS + 2];
+    random_hex(text, TOKEN_DIGITS);
+    text[TOKEN_DIGITS] = '\n';
+    bool made = private_file_make(path, str_slice(text, TOKEN_DIGITS + 1));
     explicit_bzero(text, sizeof text);
     return made;
 }

@@ -1,73 +1,38 @@
 /* From a signed form to a press. */
 #include "taskgate/slack/press.h"
 
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/notify/slack_posted.h"
 
 #define WINDOW_S (SLACK_PRESS_WINDOW_MS / 1000)
-#define SIGNATURE_BYTES 32
 
 /* ---- the signature ---- */
-
-static bool compute(struct str secret, struct str timestamp, struct str body, char hex[68])
-{
-    static const char digits[] = "0123456789abcdef";
-    unsigned char sum[SIGNATURE_BYTES];
-    size_t length = 0;
-    OWNED_BUFFER(text);
-    buffer_append_format(&text, "v0:%.*s:", STR_ARGS(timestamp));
-    buffer_append(&text, body);
-    bool done =
-        EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, secret.bytes, secret.length,
-                  (const unsigned char *)text.bytes, text.length, sum, sizeof sum, &length) != NULL;
-    memcpy(hex, "v0=", 4);
-    for (size_t i = 0; done && i < sizeof sum; i++) {
-        hex[3 + 2 * i] = digits[sum[i] >> 4];
-        hex[4 + 2 * i] = digits[sum[i] & 15];
-    }
-    hex[67] = '\0';
-    return done && length == sizeof sum;
-}
 
 bool slack_press_is_signed(struct str secret, struct str timestamp, struct str signature,
                            struct str body, int64_t now_ms)
 {
-    char expected[68];
+    char hex[DIGEST_HEX_BYTES], expected[3 + DIGEST_HEX_BYTES];
+    OWNED_BUFFER(text);
     uint64_t seconds;
     if (!str_to_u64(timestamp, &seconds) || seconds > INT64_MAX / 1000)
         return false;
     int64_t age_s = now_ms / 1000 - (int64_t)seconds;
-    if (age_s > WINDOW_S || age_s < -WINDOW_S || !compute(secret, timestamp, body, expected))
+    if (age_s > WINDOW_S || age_s < -WINDOW_S)
         return false;
+    buffer_append_format(&text, "v0:%.*s:", STR_ARGS(timestamp));
+    buffer_append(&text, body);
+    digest_hmac_sha256_hex(secret, buffer_str(&text), hex);
+    str_join(expected, sizeof expected, STR("v0="), str_from(hex));
     return str_equal_constant_time(signature, str_from(expected));
 }
 
 /* ---- the form ---- */
-
-static bool press_decode(struct str text, struct buffer *out)
-{
-    for (size_t i = 0; i < text.length; i++) {
-        char c = text.bytes[i];
-        if (c == '%') {
-            int high = i + 2 < text.length ? str_hex_digit(text.bytes[i + 1]) : -1;
-            int low = high >= 0 ? str_hex_digit(text.bytes[i + 2]) : -1;
-            if (low < 0)
-                return false;
-            c = (char)(high * 16 + low);
-            i += 2;
-        } else if (c == '+') {
-            c = ' ';
-        }
-        buffer_append_char(out, c);
-    }
-    return true;
-}
 
 /* The only field that Slack sends. */
 static bool find_payload(struct str form, struct buffer *payload)
@@ -77,23 +42,12 @@ static bool find_payload(struct str form, struct buffer *payload)
         str_cut(form, '&', &field, &form);
         str_cut(field, '=', &name, &value);
         if (str_equal(name, STR("payload")))
-            return press_decode(value, payload);
+            return buffer_append_url_decoded(payload, value);
     }
     return false;
 }
 
 /* ---- the payload ---- */
-
-/* NULL also for a text with a NUL in it, which could be taken for a shorter one. */
-static char *press_text_of(struct str value)
-{
-    size_t length;
-    char *text = json_string_text(value, &length);
-    if (text && strlen(text) == length)
-        return text;
-    free(text);
-    return NULL;
-}
 
 static void press_read_verb(struct slack_press *press, struct str value, const char *approve,
                             const char *reject)
@@ -110,7 +64,7 @@ static void press_read_verb(struct slack_press *press, struct str value, const c
 static void press_read_value(struct slack_press *press, struct str value)
 {
     struct str id, digest;
-    OWNED char *text = press_text_of(value);
+    OWNED char *text = json_plain_text(value);
     if (!text)
         return;
     str_cut(str_from(text), ' ', &id, &digest);
@@ -125,11 +79,11 @@ static void read_button(struct slack_press *press, struct str payload)
     if (!json_next_element(json_member(payload, "actions"), &position, &action))
         return;
     press->kind = SLACK_PRESS_BUTTON;
-    press->channel = press_text_of(json_path(payload, "container", "channel_id"));
-    press->ts = press_text_of(json_path(payload, "container", "message_ts"));
-    press->bot = press_text_of(json_path(payload, "message", "bot_id"));
+    press->channel = json_plain_text(json_path(payload, "container", "channel_id"));
+    press->ts = json_plain_text(json_path(payload, "container", "message_ts"));
+    press->bot = json_plain_text(json_path(payload, "message", "bot_id"));
     press_read_value(press, json_member(action, "value"));
-    press->trigger = press_text_of(json_member(payload, "trigger_id"));
+    press->trigger = json_plain_text(json_member(payload, "trigger_id"));
     press_read_verb(press, json_member(action, "action_id"), SLACK_ACTION_APPROVE,
                     SLACK_ACTION_REJECT);
 }
@@ -138,19 +92,19 @@ static void read_button(struct slack_press *press, struct str payload)
 static void read_dialog(struct slack_press *press, struct str payload)
 {
     struct str view = json_member(payload, "view");
-    OWNED char *kept = press_text_of(json_member(view, "private_metadata"));
+    OWNED char *kept = json_plain_text(json_member(view, "private_metadata"));
     struct str context = str_from(kept);
     if (json_string_equals(json_member(view, "callback_id"), STR(DIALOG_CALLBACK)) &&
         json_check(context, NULL)) {
         press->kind = SLACK_PRESS_DIALOG;
-        press->channel = press_text_of(json_member(context, "channel"));
-        press->ts = press_text_of(json_member(context, "ts"));
-        press->task_id = press_text_of(json_member(context, "task"));
-        press->shown_digest = press_text_of(json_member(context, "digest"));
-        press->reason = press_text_of(
+        press->channel = json_plain_text(json_member(context, "channel"));
+        press->ts = json_plain_text(json_member(context, "ts"));
+        press->task_id = json_plain_text(json_member(context, "task"));
+        press->shown_digest = json_plain_text(json_member(context, "digest"));
+        press->reason = json_plain_text(
             json_path(view, "state", "values", DIALOG_REASON, DIALOG_REASON, "value"));
-        press->typed =
-            press_text_of(json_path(view, "state", "values", DIALOG_TYPED, DIALOG_TYPED, "value"));
+        press->typed = json_plain_text(
+            json_path(view, "state", "values", DIALOG_TYPED, DIALOG_TYPED, "value"));
         press_read_verb(press, json_member(context, "verb"), "approve", "reject");
     }
 }
@@ -175,9 +129,9 @@ bool slack_press_read(struct slack_press *press, struct str form, struct error *
         error_set(error, "the payload is not JSON: %s", cause.message);
     } else {
         struct str type = json_member(payload, "type");
-        press->team = press_text_of(json_path(payload, "team", "id"));
-        press->user = press_text_of(json_path(payload, "user", "id"));
-        press->app = press_text_of(json_member(payload, "api_app_id"));
+        press->team = json_plain_text(json_path(payload, "team", "id"));
+        press->user = json_plain_text(json_path(payload, "user", "id"));
+        press->app = json_plain_text(json_member(payload, "api_app_id"));
         if (json_string_equals(type, STR("block_actions")))
             read_button(press, payload);
         else if (json_string_equals(type, STR("view_submission")))

@@ -315,16 +315,6 @@ static void on_history(struct slack_account *account, const struct slack_answer 
     account_step_in(account, 0, read_history);
 }
 
-static void write_encoded(struct buffer *out, const char *text)
-{
-    for (; *text; text++) {
-        bool is_plain = (*text >= '0' && *text <= '9') || (*text >= 'A' && *text <= 'Z') ||
-                        (*text >= 'a' && *text <= 'z');
-        buffer_append_format(out, is_plain ? "%c" : "%%%02X",
-                             is_plain ? *text : (unsigned char)*text);
-    }
-}
-
 static void read_history(struct slack_account *account)
 {
     const char *oldest = NULL;
@@ -341,7 +331,7 @@ static void read_history(struct slack_account *account)
                          channel_at(account), oldest, PAGE_MESSAGES);
     if (account->cursor) {
         buffer_append_text(&query, "&cursor=");
-        write_encoded(&query, account->cursor);
+        buffer_append_url_encoded(&query, str_from(account->cursor));
     }
     account_ask(account, "conversations.history", buffer_str(&query), on_history);
 }

@@ -357,7 +357,7 @@ static void otlp_add_text(struct buffer *out, const char *key, struct str value)
 static void add_hex(struct buffer *out, const char *key, const unsigned char *bytes, size_t count)
 {
     char text[2 * TRACE_ID_BYTES];
-    trace_write_hex(bytes, count, text);
+    str_write_hex(bytes, count, text);
     otlp_add_text(out, key, str_slice(text, 2 * count));
 }
 

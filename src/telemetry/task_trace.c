@@ -18,7 +18,7 @@ void task_trace_write(struct buffer *out, const struct span *create)
         return;
     trace_context_write(span_context(create), text);
     span_id_make(wait_id);
-    trace_write_hex(wait_id, SPAN_ID_BYTES, hex);
+    str_write_hex(wait_id, SPAN_ID_BYTES, hex);
     buffer_append_text(out, text);
     buffer_append_char(out, ' ');
     buffer_append(out, str_slice(hex, sizeof hex));

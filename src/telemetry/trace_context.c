@@ -65,25 +65,16 @@ bool trace_context_parse(struct trace_context *context, struct str text)
     return true;
 }
 
-void trace_write_hex(const unsigned char *bytes, size_t count, char *text)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < count; i++) {
-        text[2 * i] = digits[bytes[i] >> 4];
-        text[2 * i + 1] = digits[bytes[i] & 15];
-    }
-}
-
 void trace_context_write(const struct trace_context *context, char text[TRACEPARENT_BYTES])
 {
     /* Of the flags only those are passed on whose meaning is known. */
     unsigned char flags = context->flags & TRACE_SAMPLED;
     memcpy(text, "00-", TRACE_ID_AT);
-    trace_write_hex(context->trace_id, TRACE_ID_BYTES, text + TRACE_ID_AT);
+    str_write_hex(context->trace_id, TRACE_ID_BYTES, text + TRACE_ID_AT);
     text[SPAN_ID_AT - 1] = '-';
-    trace_write_hex(context->span_id, SPAN_ID_BYTES, text + SPAN_ID_AT);
+    str_write_hex(context->span_id, SPAN_ID_BYTES, text + SPAN_ID_AT);
     text[FLAGS_AT - 1] = '-';
-    trace_write_hex(&flags, 1, text + FLAGS_AT);
+    str_write_hex(&flags, 1, text + FLAGS_AT);
     text[TRACEPARENT_LENGTH] = '\0';
 }
 

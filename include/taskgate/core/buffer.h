@@ -35,6 +35,10 @@ void buffer_append_format(struct buffer *buffer, const char *format, ...)
  * escaped, and so are bidirectional controls and U+2028/2029. Texts for people go through
  * core/visible.h. */
 void buffer_append_json_string(struct buffer *buffer, struct str s);
+/* Percent-encoded, but for letters, digits and "-._~" (RFC 3986 §2.3). */
+void buffer_append_url_encoded(struct buffer *buffer, struct str s);
+/* Decoded as in a form, where "+" is a blank; false for a broken "%xx". */
+bool buffer_append_url_decoded(struct buffer *buffer, struct str s);
 /* A view of the content, valid until the next change. */
 struct str buffer_str(const struct buffer *buffer);
 /* Gives the bytes away, NUL-terminated (the NUL is not counted), for the caller to free; the

@@ -41,6 +41,8 @@ static inline bool str_equal(struct str a, struct str b)
     return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
 }
 
+/* Of two texts, each of which may be NULL, which equals NULL alone. */
+bool str_same(const char *one, const char *other);
 /* ASCII case only. */
 bool str_equal_ignore_case(struct str a, struct str b);
 /* Time depends on the lengths alone: for secrets and their digests. */
@@ -64,6 +66,10 @@ bool str_to_u64(struct str s, uint64_t *value);
 struct str str_from_u64(uint64_t value, char digits[STR_U64_BYTES]);
 /* The value of a hexadecimal digit; -1: it is none. */
 int str_hex_digit(char c);
+/* Two digits for each byte, in lower case. Returns the place behind the last, which has no zero. */
+char *str_write_hex(const void *bytes, size_t count, char *text);
+/* The bytes of hexadecimal digits, half as many; false for any other text. */
+bool str_read_hex(struct str hex, unsigned char *bytes);
 /* Two texts in the `size` bytes at `out`, ended by a zero; what has no room is cut off. */
 void str_join(char *out, size_t size, struct str first, struct str second);
 bool str_is_utf8(struct str s);

@@ -75,6 +75,8 @@ bool json_decode_string(struct str value, struct buffer *out);
 /* The same as a new NUL-terminated text that the caller frees; NULL when it is no string.
  * An embedded NUL cuts nothing: `length` (may be NULL) tells. */
 char *json_string_text(struct str value, size_t *length);
+/* The same of a text without a NUL, which could be taken for a shorter one; NULL for any other. */
+char *json_plain_text(struct str value);
 /* Whether a JSON string equals `text` once decoded. */
 bool json_string_equals(struct str value, struct str text);
 

@@ -37,5 +37,3 @@ static inline bool trace_context_is_sampled(const struct trace_context *context)
 bool trace_context_equal(const struct trace_context *a, const struct trace_context *b);
 /* Whether it may be passed on as a tracestate: printable, and not too long. */
 bool tracestate_is_fit(struct str state);
-/* Lower-case hexadecimal, two characters a byte, without a NUL. */
-void trace_write_hex(const unsigned char *bytes, size_t count, char *text);

@@ -16,6 +16,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/owned.h"
+#include "taskgate/core/random.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
@@ -126,7 +127,7 @@ struct upstream_call *replicas_send(struct gateway_worker *worker,
     const struct replicas *replicas = worker->gateway->replicas;
     char nonce[RELAY_NONCE_BYTES];
     OWNED_BUFFER(signature);
-    relay_nonce_make(nonce);
+    random_hex(nonce, RELAY_NONCE_BYTES - 1);
     const struct relay_signed what = {
         .from = str_from(store_replica_id(replicas->store)),
         .to = str_from(request->replica),

@@ -9,7 +9,6 @@
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
-#include "taskgate/core/random.h"
 
 /* Two generations of nonces: the younger one takes, the elder one is forgotten as a whole. */
 
@@ -95,14 +94,6 @@ void relay_target_write(struct str path, struct str query, struct buffer *out)
         buffer_append_char(out, '?');
         buffer_append(out, query);
     }
-}
-
-void relay_nonce_make(char nonce[RELAY_NONCE_BYTES])
-{
-    unsigned char bytes[(RELAY_NONCE_BYTES - 1) / 2];
-    random_bytes(bytes, sizeof bytes);
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
 }
 
 /* With its length before it, so that no two lists of parts make the same text. */

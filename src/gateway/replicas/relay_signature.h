@@ -40,7 +40,6 @@ struct relay_signed {
 /* Appends the target of a request line, as both sides sign it. */
 void relay_target_write(struct str path, struct str query, struct buffer *out);
 
-void relay_nonce_make(char nonce[RELAY_NONCE_BYTES]);
 /* Appends the header's value. */
 void relay_signature_write(struct str key, const struct relay_signed *request, struct buffer *out);
 

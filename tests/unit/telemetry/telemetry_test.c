@@ -154,7 +154,7 @@ START_TEST(protobuf_is_to_the_byte_that_of_the_official_definitions)
     make_spans(&spans);
     otlp_write_protobuf(&out, &resource, &spans);
     char *hex = memory_alloc(2 * out.length + 1);
-    trace_write_hex((const unsigned char *)out.bytes, out.length, hex);
+    str_write_hex((const unsigned char *)out.bytes, out.length, hex);
     ck_assert_str_eq(hex, official);
     free(hex);
     buffer_finish(&out);
