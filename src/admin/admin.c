@@ -13,13 +13,13 @@
 
 #include "events.h"
 #include "feed.h"
-#include "grant_json.h"
 #include "internal.h"
 #include "known_senders.h"
 #include "provider.h"
 #include "refusals.h"
 #include "results.h"
 #include "slack_votes.h"
+#include "task_json.h"
 #include "voter.h"
 
 #define MAX_BODY_BYTES ((size_t)4 * 1024 * 1024) /* of a call, as the default on the proxy port */

@@ -11,7 +11,6 @@
 #include "taskgate/json/text.h"
 
 #include "body.h"
-#include "decision_body.h"
 #include "pending_reply.h"
 #include "reply.h"
 
@@ -98,10 +97,9 @@ struct block_body {
 
 static bool blocks_read_text(struct str value, const char *name, char **text, struct error *error)
 {
-    size_t length = 0;
     free(*text);
-    *text = json_string_text(value, &length);
-    return (*text && strlen(*text) == length) || error_set(error, "%s must be a string", name);
+    *text = json_plain_text(value);
+    return *text || error_set(error, "%s must be a string", name);
 }
 
 static bool blocks_read_members(struct str body, struct block_body *read, struct error *error)

@@ -3,7 +3,7 @@
 
 #include "taskgate/core/log.h"
 
-#include "decision_body.h"
+#include "body.h"
 #include "pending_reply.h"
 #include "reply.h"
 

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "taskgate/core/owned.h"
-#include "taskgate/core/random.h"
 
 #include "site.h"
 
@@ -15,18 +14,6 @@ static const char *const names[] = {
     [COOKIE_SESSION] = "taskgate",
     [COOKIE_ATTEMPT] = "taskgate-sign-in",
 };
-
-void cookie_make_value(char value[COOKIE_VALUE_BYTES])
-{
-    static const char digits[] = "0123456789abcdef";
-    unsigned char bytes[(COOKIE_VALUE_BYTES - 1) / 2];
-    random_bytes(bytes, sizeof bytes);
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        value[2 * i] = digits[bytes[i] >> 4];
-        value[2 * i + 1] = digits[bytes[i] & 0xF];
-    }
-    value[COOKIE_VALUE_BYTES - 1] = '\0';
-}
 
 static bool is_value(struct str value)
 {

@@ -12,8 +12,7 @@ enum cookie {
 
 /* 256 random bits in hex: what a cookie holds. */
 #define COOKIE_VALUE_BYTES 65
-void cookie_make_value(char value[COOKIE_VALUE_BYTES]);
-/* The value of the cookie, when it is one that cookie_make_value() could have made. False: there is
+/* The value of the cookie, when it is one of random_hex(). False: there is
  * none, or there are two of that name, of which one is not ours. */
 bool cookie_read(const struct http_exchange *exchange, const struct config *config,
                  enum cookie cookie, struct str *value);

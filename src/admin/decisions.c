@@ -13,7 +13,7 @@
 #include "taskgate/gateway/conversation_claim.h"
 #include "taskgate/gateway/edit.h"
 
-#include "decision_body.h"
+#include "body.h"
 #include "pending_reply.h"
 #include "reply.h"
 #include "vote.h"

@@ -17,11 +17,9 @@
 #include "taskgate/core/random.h"
 #include "taskgate/store/replicas.h"
 
-#include "client_certificate.h"
 #include "feed.h"
 #include "query.h"
 #include "reply.h"
-#include "row_json.h"
 #include "task_json.h"
 
 /* A reader that is so far behind is cut off; it may come back with Last-Event-ID. */

@@ -6,10 +6,10 @@
 #include "taskgate/core/owned.h"
 #include "taskgate/store/grants.h"
 
-#include "decision_body.h"
-#include "grant_json.h"
+#include "body.h"
 #include "pending_reply.h"
 #include "reply.h"
+#include "task_json.h"
 
 /* ---- the list ---- */
 

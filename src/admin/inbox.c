@@ -23,9 +23,8 @@
 #include "pending_reply.h"
 #include "query.h"
 #include "reply.h"
-#include "row_json.h"
-#include "search.h"
 #include "task_filter.h"
+#include "task_json.h"
 
 /* A row: the calls of one key, or one call of the stack that is asked for. */
 struct entry {

@@ -13,7 +13,6 @@
 #include "taskgate/json/text.h"
 
 #include "body.h"
-#include "decision_body.h"
 #include "vote.h"
 
 #define MOST_ITEMS 10000
@@ -100,11 +99,9 @@ static void many_decisions_on_vote(void *context, const struct store_reply *repl
 
 static bool read_id(struct str value, struct item *item, struct error *error)
 {
-    size_t length = 0;
     free(item->id);
-    item->id = json_string_text(value, &length);
-    return (item->id && str_from(item->id).length == length) ||
-           error_set(error, "the id of a task must be a text without NUL characters");
+    item->id = json_plain_text(value);
+    return item->id || error_set(error, "the id of a task must be a text without NUL characters");
 }
 
 /* {"id", "requestDigest"?} */

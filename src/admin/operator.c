@@ -8,7 +8,6 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/snapshot.h"
-#include "taskgate/json/members.h"
 #include "taskgate/tls/server.h"
 
 /* Of the credentials that are in `shown`, which is taken over; NULL: they are nobody's. */
@@ -180,13 +179,6 @@ int64_t operator_delay_ms(const struct operator_identity *who, int64_t delay_ms)
 
 /* ---- as JSON ---- */
 
-static void add_item(struct buffer *out, const char *text)
-{
-    if (out->bytes[out->length - 1] != '[')
-        buffer_append_char(out, ',');
-    buffer_append_json_string(out, str_from(text));
-}
-
 const char *operator_via_name(const struct operator_identity *who)
 {
     static const char *const names[] = {[OPERATOR_VIA_TOKEN] = PEOPLE_VIA_TOKEN,
@@ -197,22 +189,18 @@ const char *operator_via_name(const struct operator_identity *who)
     return names[who->via];
 }
 
-void operator_write(struct buffer *out, const struct operator_identity *who)
+/* ---- client certificates ---- */
+
+bool client_certificate_suffices(const struct http_exchange *exchange, const struct config *config)
 {
-    static const enum config_role roles[] = {ROLE_VIEWER, ROLE_APPROVER, ROLE_CALLER, ROLE_AUDITOR};
-    buffer_append_char(out, '{');
-    json_add_text(out, "name", who->name);
-    json_add_text(out, "person", who->person.name);
-    json_add_key(out, "groups");
-    buffer_append_char(out, '[');
-    for (size_t i = 0; i < who->person.groups.count; i++)
-        add_item(out, who->person.groups.items[i]);
-    buffer_append(out, STR("],\"roles\":["));
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
-        if ((who->roles & (unsigned)roles[i]) != 0)
-            add_item(out, config_role_name(roles[i]));
-    }
-    buffer_append_char(out, ']');
-    json_add_text(out, "via", operator_via_name(who));
-    buffer_append_char(out, '}');
+    return !config->admin_tls.client_ca || http_client_certificate(exchange).bytes != NULL;
+}
+
+struct operator_identity *client_certificate_find(const struct http_exchange *exchange,
+                                                  const struct config *config)
+{
+    struct str subject = http_client_certificate(exchange);
+    if (!subject.bytes)
+        return NULL;
+    return operator_of_certificate(config, subject, http_client_certificate_until_ms(exchange));
 }

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "taskgate/config/people.h"
-#include "taskgate/core/buffer.h"
+#include "taskgate/http/server.h"
 #include "taskgate/identity/identity.h"
 #include "taskgate/task/task.h"
 
@@ -63,5 +63,23 @@ struct operator_identity *operator_renew(const char *extra_sha256,
 int64_t operator_delay_ms(const struct operator_identity *who, int64_t delay_ms);
 /* "token", "oidc", "certificate", "slack". */
 const char *operator_via_name(const struct operator_identity *who);
-/* The answer of GET /api/v1/whoami. */
-void operator_write(struct buffer *out, const struct operator_identity *who);
+
+/* Whether the connection has the certificate that the configuration demands; true when it demands
+ * none. OpenSSL lets in clients without a certificate, but none with a wrong one. */
+bool client_certificate_suffices(const struct http_exchange *exchange, const struct config *config);
+/* The person whose certificate the connection shows; NULL when it is nobody's here. One reference,
+ * the caller's. */
+struct operator_identity *client_certificate_find(const struct http_exchange *exchange,
+                                                  const struct config *config);
+
+struct gateway_worker;
+struct store_tally;
+
+/* How somebody sees tasks: the operator who looks, the configuration, and the gateway; borrowed. */
+struct task_view {
+    struct config *config;
+    const struct operator_identity *who;
+    const struct gateway_worker *worker; /* or NULL */
+    bool with_history;
+    const struct store_tally *tally; /* NULL: the history is null */
+};

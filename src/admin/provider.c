@@ -348,17 +348,6 @@ void provider_check_token(struct provider *provider, struct snapshot *snapshot, 
 
 /* ---- redeeming a code ---- */
 
-static char *take_text(struct str body, const char *name)
-{
-    struct str value = json_member(body, name);
-    size_t length;
-    char *text = json_type(value) == JSON_STRING ? json_string_text(value, &length) : NULL;
-    if (text && strlen(text) == length)
-        return text;
-    free(text);
-    return NULL;
-}
-
 static void refuse_code(struct inquiry *inquiry, struct str body)
 {
     oauth_error_code(body, inquiry->detail);
@@ -373,8 +362,8 @@ static void on_redeemed(void *context, const struct fetch_answer *answer)
     bool is_object = answer->status != 0 && json_check(answer->body, &error) &&
                      json_type(answer->body) == JSON_OBJECT;
     if (answer->status == 200 && is_object) {
-        inquiry->token = take_text(answer->body, "id_token");
-        inquiry->access_token = take_text(answer->body, "access_token");
+        inquiry->token = json_plain_text(json_member(answer->body, "id_token"));
+        inquiry->access_token = json_plain_text(json_member(answer->body, "access_token"));
     }
     if (inquiry->token)
         provider_verify(inquiry);

@@ -136,25 +136,6 @@ static const struct query_parameters of_tasks = {
     sizeof task_parameters / sizeof *task_parameters,
 };
 
-bool query_decode(struct buffer *out, struct str text)
-{
-    for (size_t i = 0; i < text.length; i++) {
-        char c = text.bytes[i];
-        if (c == '+')
-            c = ' ';
-        if (c == '%') {
-            int high = i + 2 < text.length ? str_hex_digit(text.bytes[i + 1]) : -1;
-            int low = high >= 0 ? str_hex_digit(text.bytes[i + 2]) : -1;
-            if (low < 0)
-                return false;
-            c = (char)(high * 16 + low);
-            i += 2;
-        }
-        buffer_append_char(out, c);
-    }
-    return true;
-}
-
 bool query_next(struct str *text, struct str *key, struct str *raw)
 {
     struct str parameter = STR_EMPTY;
@@ -188,7 +169,7 @@ bool query_parse_single(struct buffer *value, struct str text, const char *name,
             return error_set(error, "\"%.*s\" is not a parameter here; there is %s", STR_ARGS(key),
                              name);
         buffer_clear(value);
-        if (!query_decode(value, raw))
+        if (!buffer_append_url_decoded(value, raw))
             return error_set(error, "the query is not well encoded");
     }
     return true;
@@ -199,7 +180,8 @@ bool query_read(struct buffer *value, struct str text, const char *name)
     size_t count = 0;
     struct str key, raw;
     while (query_next(&text, &key, &raw)) {
-        if (str_equal(key, str_from(name)) && (count++ > 0 || !query_decode(value, raw)))
+        if (str_equal(key, str_from(name)) &&
+            (count++ > 0 || !buffer_append_url_decoded(value, raw)))
             return false;
     }
     return true;
@@ -230,26 +212,13 @@ bool query_parse_parameters(const struct query_parameters *parameters, void *que
     buffer_reserve(decoded, text.length);
     while (query_next(&text, &name, &raw)) {
         size_t start = decoded->length;
-        if (!query_decode(decoded, raw))
+        if (!buffer_append_url_decoded(decoded, raw))
             return error_set(error, "the query is not well encoded");
         struct str value = str_slice(decoded->bytes + start, decoded->length - start);
         if (!query_parse_parameter(parameters, query, name, value, error))
             return false;
     }
     return true;
-}
-
-void query_encode(struct buffer *out, struct str text)
-{
-    for (size_t i = 0; i < text.length; i++) {
-        char c = text.bytes[i];
-        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                        (c >= '0' && c <= '9') || (c && strchr("-._~", c));
-        if (is_plain)
-            buffer_append_char(out, c);
-        else
-            buffer_append_format(out, "%%%02X", (unsigned char)c);
-    }
 }
 
 bool query_parse(struct task_list_query *query, struct str text, struct error *error)

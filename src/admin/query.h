@@ -51,13 +51,8 @@ bool query_parse_parameters(const struct query_parameters *parameters, void *que
 /* The decoded value of a parameter among others; nothing when it is not there. False when it is
  * there twice, or not well encoded. */
 bool query_read(struct buffer *value, struct str text, const char *name);
-/* Appends the decoded text; false for a broken "%xx". */
-bool query_decode(struct buffer *out, struct str text);
 /* The number of a cursor, above 0, in hexadecimal digits. */
 bool query_read_hex(struct str digits, int64_t *number);
-/* Percent-encodes all but unreserved characters. */
-void query_encode(struct buffer *out, struct str text);
-
 /* Reads "state=pending&limit=20". false with `error` for what is unknown or ill-formed. Always
  * call query_finish() afterwards. */
 bool query_parse(struct task_list_query *query, struct str text, struct error *error);

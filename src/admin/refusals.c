@@ -40,18 +40,12 @@ void refusals_destroy(struct refusals *refusals)
     free(refusals);
 }
 
-static bool refusals_are_equal(const char *left, const char *right)
-{
-    return left == right || (left && right && strcmp(left, right) == 0);
-}
-
 /* NULL when there is no room for another kind. */
 static struct kind *refusals_find_kind(struct refusals *refusals, const struct refusal *refusal)
 {
     for (size_t i = 0; i < refusals->count; i++) {
         struct kind *kind = &refusals->kinds[i];
-        if (refusals_are_equal(kind->via, refusal->via) &&
-            refusals_are_equal(kind->reason, refusal->reason))
+        if (str_same(kind->via, refusal->via) && str_same(kind->reason, refusal->reason))
             return kind;
     }
     if (refusals->count == KINDS_MAX)
@@ -74,7 +68,7 @@ static void refusals_tell(const struct refusal *refusal, int64_t left_out)
 /* A cookie whose session is over is no attack: every browser has one each day. */
 static bool belongs_in_trail(const struct admin *admin, const struct refusal *refusal)
 {
-    return !admin->closed && !refusals_are_equal(refusal->via, "session");
+    return !admin->closed && !str_same(refusal->via, "session");
 }
 
 static void refusals_record(struct admin *admin, struct kind *kind, const struct refusal *refusal,

@@ -13,7 +13,6 @@
 #include "taskgate/core/owned.h"
 #include "taskgate/gateway/control.h"
 
-#include "client_certificate.h"
 #include "feed.h"
 #include "query.h"
 #include "reply.h"

@@ -11,8 +11,8 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
+#include "taskgate/json/members.h"
 
-#include "client_certificate.h"
 #include "cookies.h"
 #include "known_senders.h"
 #include "provider.h"
@@ -456,4 +456,30 @@ void router_handle(struct http_exchange *exchange, void *context)
     else
         reply_error(exchange, REPLY_UNAVAILABLE, "no configuration is in force", NULL);
     snapshot_unref(request.snapshot);
+}
+
+/* ---- who one is ---- */
+
+void whoami_get(const struct request *request)
+{
+    static const enum config_role roles[] = {ROLE_VIEWER, ROLE_APPROVER, ROLE_CALLER, ROLE_AUDITOR};
+    const struct operator_identity *who = request->who;
+    OWNED_BUFFER(body);
+    buffer_append_char(&body, '{');
+    json_add_text(&body, "name", who->name);
+    json_add_text(&body, "person", who->person.name);
+    json_add_key(&body, "groups");
+    ballot_names_write(&body, &who->person.groups);
+    json_add_key(&body, "roles");
+    buffer_append_char(&body, '[');
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+        if ((who->roles & (unsigned)roles[i]) != 0)
+            buffer_append_format(&body, "%s\"%s\"",
+                                 str_ends_with(buffer_str(&body), STR("[")) ? "" : ",",
+                                 config_role_name(roles[i]));
+    }
+    buffer_append_char(&body, ']');
+    json_add_text(&body, "via", operator_via_name(who));
+    buffer_append_char(&body, '}');
+    reply_json(request->exchange, 200, &body);
 }

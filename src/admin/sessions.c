@@ -179,42 +179,13 @@ struct key {
     unsigned char bytes[32];
 };
 
-static int digit_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static bool read_hex(struct str text, unsigned char *bytes)
-{
-    for (size_t i = 0; i < text.length / 2; i++) {
-        int high = digit_value(text.bytes[2 * i]), low = digit_value(text.bytes[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        bytes[i] = (unsigned char)(high << 4 | low);
-    }
-    return text.length % 2 == 0;
-}
-
-static char *write_hex(const unsigned char *bytes, size_t length)
-{
-    static const char digits[] = "0123456789abcdef";
-    char *text = memory_alloc(2 * length + 1);
-    for (size_t i = 0; i < length; i++) {
-        text[2 * i] = digits[bytes[i] >> 4];
-        text[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    return text;
-}
-
 static struct key derive(struct str secret)
 {
     struct key key = {{0}};
     char hex[DIGEST_HEX_BYTES];
     OWNED char *input = memory_format(LABEL "%.*s", STR_ARGS(secret));
     digest_sha256_hex(str_from(input), hex);
-    read_hex(str_from(hex), key.bytes);
+    str_read_hex(str_from(hex), key.bytes);
     explicit_bzero(input, strlen(input));
     explicit_bzero(hex, sizeof hex);
     return key;
@@ -245,7 +216,8 @@ char *seal_close(struct str secret, struct str text)
                             bytes + NONCE_BYTES + text.length) != 1)
         memory_exhausted();
     EVP_CIPHER_CTX_free(context);
-    char *sealed = write_hex(bytes, length);
+    char *sealed = memory_alloc(2 * length + 1);
+    *str_write_hex(bytes, length, sealed) = '\0';
     free(bytes);
     return sealed;
 }
@@ -259,7 +231,7 @@ char *seal_open(struct str secret, struct str sealed)
     size_t text_length = length - NONCE_BYTES - TAG_BYTES;
     char *text = memory_alloc(text_length + 1);
     int written = 0, last = 0;
-    bool is_hex = read_hex(sealed, bytes);
+    bool is_hex = str_read_hex(sealed, bytes);
     EVP_CIPHER_CTX *context = seal_begin(secret, bytes, 0);
     bool is_good = is_hex &&
                    EVP_DecryptUpdate(context, (unsigned char *)text, &written, bytes + NONCE_BYTES,

@@ -17,6 +17,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/owned.h"
+#include "taskgate/core/random.h"
 #include "taskgate/core/state_seal.h"
 #include "taskgate/json/members.h"
 
@@ -61,8 +62,8 @@ static void attempt_begin(struct attempt *attempt, const struct state_keys *keys
                           struct buffer *state)
 {
     OWNED_BUFFER(text);
-    cookie_make_value(attempt->nonce);
-    cookie_make_value(attempt->verifier);
+    random_hex(attempt->nonce, COOKIE_VALUE_BYTES - 1);
+    random_hex(attempt->verifier, COOKIE_VALUE_BYTES - 1);
     buffer_append_format(&text, "%s%s%" PRId64, attempt->nonce, attempt->verifier,
                          clock_now_ms() + ATTEMPT_LIFE_MS);
     if (!state_seal(keys, PREFIX, cookie, buffer_str(&text), state))
@@ -187,7 +188,7 @@ static void sign_in_add_parameter(struct buffer *url, const char *name, struct s
 {
     bool has_query = url->length > 0 && memchr(url->bytes, '?', url->length) != NULL;
     buffer_append_format(url, "%c%s=", has_query ? '&' : '?', name);
-    query_encode(url, value);
+    buffer_append_url_encoded(url, value);
 }
 
 static void add_scopes(struct buffer *url, const struct config_strings *scopes)
@@ -258,7 +259,7 @@ void sign_in_begin(const struct request *request)
     if (cookie_read(request->exchange, request->snapshot->config, COOKIE_ATTEMPT, &cookie))
         memcpy(step->cookie, cookie.bytes, cookie.length);
     else
-        cookie_make_value(step->cookie);
+        random_hex(step->cookie, COOKIE_VALUE_BYTES - 1);
     provider_look(request->admin->provider, request->snapshot, sign_in_on_provider, step);
 }
 
@@ -317,7 +318,7 @@ static void sign_in_on_identity(void *context, const struct provider_answer *ans
     } else if (step->pending->admin->closed) {
         sign_in_fail(step, &failed_shut_down, NULL);
     } else {
-        cookie_make_value(step->cookie);
+        random_hex(step->cookie, COOKIE_VALUE_BYTES - 1);
         sessions_begin(step->pending->admin, config, step->cookie, step->pending->who,
                        answer->token, sign_in_on_stored, step);
     }

@@ -8,5 +8,3 @@
 /* A slack_decider; `context` is the admin. */
 void slack_votes_decide(void *context, const struct slack_wish *wish, slack_wish_done done,
                         void *done_context);
-/* The decision of a verb. */
-const struct decision *slack_votes_decision(enum ballot_verb verb);

@@ -12,7 +12,6 @@
 #include "taskgate/notify/shown.h"
 
 #include "rights.h"
-#include "search.h"
 #include "voter.h"
 
 /* Copies of all that is asked for: the request is over before the store's thread is done. */
@@ -138,4 +137,17 @@ void task_filter_add(struct task_list_query *query, const struct task_view *view
     query->filter.accepts = accepts;
     query->filter.release = task_filter_release;
     query->filter.context = filter;
+}
+
+#define WHITE_SPACE " \t\r\n"
+
+bool search_finds(const char *text, struct str words)
+{
+    bool finds = true;
+    char *rest = NULL, *copy = memory_copy_str(words);
+    for (char *word = strtok_r(copy, WHITE_SPACE, &rest); word && finds;
+         word = strtok_r(NULL, WHITE_SPACE, &rest))
+        finds = strcasestr(text, word) != NULL;
+    free(copy);
+    return finds;
 }

@@ -4,8 +4,10 @@
  */
 #pragma once
 
+#include "taskgate/core/digest.h"
+
+#include "operator.h"
 #include "query.h"
-#include "task_view.h"
 
 /* Bytes of task_filter_digest(), with its NUL. */
 #define TASK_FILTER_DIGEST_BYTES DIGEST_HEX_BYTES
@@ -16,3 +18,6 @@ void task_filter_add(struct task_list_query *query, const struct task_view *view
 bool task_filter_waits_for(const struct task *task, const struct task_view *view);
 /* Equal for calls of one owner of the same tool, definition and request (behaviour 8.7). */
 void task_filter_digest(const struct task *task, char digest[TASK_FILTER_DIGEST_BYTES]);
+
+/* Whether `text` has each of `words`, which white space parts, in any case of ASCII letters. */
+bool search_finds(const char *text, struct str words);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "grant_json.h"
+#include "task_json.h"
 #include "taskgate/json/text.h"
 
 static const struct {
