@@ -4,6 +4,7 @@
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/owned.h"
+#include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
 #include "admin_client.h"
@@ -39,18 +40,13 @@ static int call_read_arguments(struct arguments *arguments)
 
 static void call_write_body(struct buffer *body, const struct arguments *arguments)
 {
-    buffer_append(body, STR("{\"tool\":"));
-    buffer_append_json_string(body, str_from(arguments->operands[0]));
-    if (arguments->operands[1]) {
-        buffer_append(body, STR(",\"arguments\":"));
-        buffer_append_text(body, arguments->operands[1]);
-    }
-    if (arguments->source) {
-        buffer_append(body, STR(",\"source\":"));
-        buffer_append_json_string(body, str_from(arguments->source));
-    }
+    buffer_append_char(body, '{');
+    json_add_text(body, "tool", arguments->operands[0]);
+    json_add_value(body, "arguments", str_from(arguments->operands[1]));
+    if (arguments->source)
+        json_add_text(body, "source", arguments->source);
     if (arguments->ttl)
-        buffer_append_format(body, ",\"ttl\":%" PRId64, arguments->ttl_ms);
+        json_add_number(body, "ttl", arguments->ttl_ms);
     buffer_append_char(body, '}');
 }
 

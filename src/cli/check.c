@@ -10,6 +10,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
+#include "taskgate/json/members.h"
 
 #include "judgement.h"
 #include "options.h"
@@ -56,23 +57,24 @@ static void append_rule_json(struct buffer *out, const struct snapshot *snapshot
 
 static void append_memory_json(struct buffer *out, const struct config *config)
 {
-    buffer_append(out, STR(",\"memory\":{\"limit_bytes\":"));
+    json_add_key(out, "memory");
+    buffer_append_char(out, '{');
     if (memory_limit_of(config) > 0)
-        buffer_append_format(out, "%" PRId64, memory_limit_of(config));
+        json_add_number(out, "limit_bytes", memory_limit_of(config));
     else
-        buffer_append(out, STR("null"));
-    buffer_append_format(out,
-                         ",\"worst_case_bytes\":%" PRId64 ",\"bodies_bytes\":%" PRId64
-                         ",\"result_bytes\":%" PRId64 ",\"connections\":%" PRId64 "}",
-                         memory_limit_worst(config), config->limits.bodies_bytes,
-                         config->limits.result_bytes, config->limits.connections);
+        json_add_value(out, "limit_bytes", STR("null"));
+    json_add_number(out, "worst_case_bytes", memory_limit_worst(config));
+    json_add_number(out, "bodies_bytes", config->limits.bodies_bytes);
+    json_add_number(out, "result_bytes", config->limits.result_bytes);
+    json_add_number(out, "connections", config->limits.connections);
+    buffer_append_char(out, '}');
 }
 
 static void check_append_json(struct buffer *out, const struct snapshot *snapshot)
 {
     const struct config *config = snapshot->config;
-    buffer_append(out, STR("{\"file\":"));
-    buffer_append_json_string(out, str_from(config->path));
+    buffer_append_char(out, '{');
+    json_add_text(out, "file", config->path);
     buffer_append(out, STR(",\"rules\":["));
     for (size_t i = 0; i < config->rule_count; i++) {
         append_rule_json(out, snapshot, &config->rules[i]);
@@ -81,10 +83,8 @@ static void check_append_json(struct buffer *out, const struct snapshot *snapsho
     append_rule_json(out, snapshot, NULL);
     buffer_append(out, STR("]"));
     append_memory_json(out, config);
-    if (config->shadow) {
-        buffer_append(out, STR(",\"shadow\":"));
-        buffer_append_json_string(out, str_from(config->shadow_path));
-    }
+    if (config->shadow)
+        json_add_text(out, "shadow", config->shadow_path);
     buffer_append(out, STR("}\n"));
 }
 

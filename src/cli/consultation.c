@@ -9,6 +9,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
+#include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/policy/cedar.h"
 #include "taskgate/policy/gate.h"
@@ -276,34 +277,27 @@ void consultation_write_text(struct buffer *out, const struct consultation *cons
 
 static void write_finding(struct buffer *out, const struct policy_finding *finding)
 {
-    buffer_append_text(out, "{\"policy\":");
-    buffer_append_json_string(out, finding->policy);
-    buffer_append_format(out, ",\"effect\":\"%s\",\"action\":\"%s\",\"file\":",
-                         finding->is_forbid ? "forbid" : "permit", finding->action);
-    buffer_append_json_string(out, str_from(finding->file));
-    buffer_append_format(out, ",\"line\":%u,\"column\":%u,\"error\":", finding->line,
-                         finding->column);
-    if (finding->error)
-        buffer_append_json_string(out, str_from(finding->error));
-    else
-        buffer_append_text(out, "null");
+    buffer_append_char(out, '{');
+    json_add_str(out, "policy", finding->policy);
+    json_add_text(out, "effect", finding->is_forbid ? "forbid" : "permit");
+    json_add_text(out, "action", finding->action);
+    json_add_text(out, "file", finding->file);
+    json_add_number(out, "line", finding->line);
+    json_add_number(out, "column", finding->column);
+    json_add_text_or_null(out, "error", finding->error);
     buffer_append_char(out, '}');
 }
 
 void consultation_write_json(struct buffer *out, const struct consultation *consultation)
 {
-    const char *failure = consultation->trace.failure;
-    buffer_append_format(out,
-                         ",\"decision\":\"%s\",\"gate\":", consultation_outcome_of(consultation));
-    buffer_append_format(out, consultation->gate ? "\"%s\"" : "null", consultation->gate);
-    buffer_append_text(out, ",\"policies\":[");
+    json_add_text(out, "decision", consultation_outcome_of(consultation));
+    json_add_text_or_null(out, "gate", consultation->gate);
+    json_add_key(out, "policies");
+    buffer_append_char(out, '[');
     for (size_t i = 0; i < consultation->trace.count; i++) {
         buffer_append_text(out, i > 0 ? "," : "");
         write_finding(out, &consultation->trace.items[i]);
     }
-    buffer_append_text(out, "],\"failure\":");
-    if (failure)
-        buffer_append_json_string(out, str_from(failure));
-    else
-        buffer_append_text(out, "null");
+    buffer_append_char(out, ']');
+    json_add_text_or_null(out, "failure", consultation->trace.failure);
 }

@@ -117,7 +117,8 @@ static void electorate_view_write_json(struct buffer *out, const struct config *
     const struct ballot_terms *terms = &ballot.terms;
     const struct ballot_need anybody = {NULL, terms->quorum};
     OWNED struct ballot_need *missing = ballot_missing(&ballot, &count);
-    buffer_append_text(out, ",\"approvers\":{\"groups\":");
+    json_add_key(out, "approvers");
+    buffer_append_text(out, "{\"groups\":");
     ballot_names_write(out, &terms->groups);
     json_add_key(out, "people");
     ballot_names_write(out, &terms->people);
@@ -125,8 +126,8 @@ static void electorate_view_write_json(struct buffer *out, const struct config *
                        terms->need_count > 0 ? terms->need_count : 1);
     add_present(out, &ballot.votes);
     ballot_needs_write(out, "missing", missing, count);
-    json_add_key(out, "open");
-    buffer_append_text(out, electorate_is_open(config) ? "true}" : "false}");
+    json_add_bool(out, "open", electorate_is_open(config));
+    buffer_append_char(out, '}');
     ballot_finish(&ballot);
 }
 
@@ -245,7 +246,7 @@ static void eras_view_write_json(struct buffer *out, const struct snapshot *snap
 {
     const struct face face = find_face(decision);
     if (!is_seen(snapshot, source, tool)) {
-        buffer_append_text(out, ",\"eras\":null");
+        json_add_value(out, "eras", STR("null"));
         return;
     }
     buffer_append_format(out,
@@ -318,23 +319,15 @@ static void shadow_view_write_json(struct buffer *out, const struct snapshot *sn
     if (!snapshot->shadow)
         return;
     bool is_known = shadow_view_judge(snapshot, request, consultation, &verdict);
-    const struct config_rule *rule = verdict.decision.rule;
     struct str workflow = verdict_workflow(verdict.outcome, &verdict.decision);
-    buffer_append_text(out, ",\"shadow\":{\"decision\":");
-    buffer_append_format(out, is_known ? "\"%s\"" : "null", verdict_outcome_name(verdict.outcome));
-    buffer_append_text(out, ",\"rule\":");
-    if (rule) {
-        buffer_append_format(out, "{\"index\":%zu,\"match\":", verdict.decision.rule_index);
-        buffer_append_json_string(out, str_from(rule->match));
-        buffer_append_format(out, ",\"line\":%d}", rule->line);
-    } else {
-        buffer_append_text(out, "null");
-    }
-    buffer_append_text(out, ",\"workflow\":");
+    json_add_key(out, "shadow");
+    buffer_append_char(out, '{');
+    json_add_text_or_null(out, "decision", is_known ? verdict_outcome_name(verdict.outcome) : NULL);
+    judgement_add_rule(out, &verdict.decision);
     if (is_known && workflow.length)
-        buffer_append_json_string(out, workflow);
+        json_add_str(out, "workflow", workflow);
     else
-        buffer_append_text(out, "null");
+        json_add_value(out, "workflow", STR("null"));
     buffer_append_char(out, '}');
 }
 

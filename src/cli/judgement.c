@@ -5,6 +5,7 @@
 
 #include "taskgate/config/duration.h"
 #include "taskgate/core/owned.h"
+#include "taskgate/json/members.h"
 
 void judgement_of_rule(const struct config *config, const struct config_rule *rule,
                        struct policy_decision *decision)
@@ -42,31 +43,33 @@ static void append_annotation(struct buffer *out, const struct policy_decision *
         policy_annotation_name(policy_annotate_plain(decision, without)));
 }
 
+void judgement_add_rule(struct buffer *out, const struct policy_decision *decision)
+{
+    json_add_key(out, "rule");
+    if (!decision->rule) {
+        buffer_append_text(out, "null");
+        return;
+    }
+    buffer_append_char(out, '{');
+    json_add_number(out, "index", (int64_t)decision->rule_index);
+    json_add_text(out, "match", decision->rule->match);
+    json_add_number(out, "line", decision->rule->line);
+    buffer_append_char(out, '}');
+}
+
 void judgement_write_json(struct buffer *out, struct str tool, struct str source,
                           const struct policy_decision *decision, struct str reason,
                           struct str more)
 {
-    buffer_append(out, STR("{\"tool\":"));
-    buffer_append_json_string(out, tool);
-    buffer_append(out, STR(",\"source\":"));
-    buffer_append(out, source);
-    if (decision->rule) {
-        buffer_append_format(out, ",\"rule\":{\"index\":%zu,\"match\":", decision->rule_index);
-        buffer_append_json_string(out, str_from(decision->rule->match));
-        buffer_append_format(out, ",\"line\":%d}", decision->rule->line);
-    } else {
-        buffer_append(out, STR(",\"rule\":null"));
-    }
-    buffer_append_format(out,
-                         ",\"action\":\"%s\",\"workflow\":", config_action_name(decision->action));
-    if (decision->workflow)
-        buffer_append_json_string(out, str_from(decision->workflow->name));
-    else
-        buffer_append(out, STR("null"));
-    buffer_append(out, STR(",\"annotation\":"));
+    buffer_append_char(out, '{');
+    json_add_str(out, "tool", tool);
+    json_add_value(out, "source", source);
+    judgement_add_rule(out, decision);
+    json_add_text(out, "action", config_action_name(decision->action));
+    json_add_text_or_null(out, "workflow", decision->workflow ? decision->workflow->name : NULL);
+    json_add_key(out, "annotation");
     append_annotation(out, decision);
-    buffer_append(out, STR(",\"reason\":"));
-    buffer_append_json_string(out, reason);
+    json_add_str(out, "reason", reason);
     buffer_append(out, more);
     buffer_append_char(out, '}');
 }

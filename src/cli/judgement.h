@@ -13,6 +13,8 @@ struct snapshot *judgement_load(const char *path, size_t *warnings);
 void judgement_write_json(struct buffer *out, struct str tool, struct str source,
                           const struct policy_decision *decision, struct str reason,
                           struct str more);
+/* ,"rule":{index, match, line}; null: the default action. */
+void judgement_add_rule(struct buffer *out, const struct policy_decision *decision);
 /* Why it is so, in a sentence. `source` may be NULL: any. */
 void judgement_write_reason(struct buffer *out, const struct snapshot *snapshot,
                             const struct config_source *source, struct str tool,

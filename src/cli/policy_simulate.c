@@ -576,44 +576,37 @@ static void simulation_write_text(struct buffer *out, const struct simulation *s
 
 /* ---- JSON ---- */
 
-static void simulation_report_append_text(struct buffer *out, const char *key, const char *text)
-{
-    buffer_append_format(out, ",\"%s\":", key);
-    if (*text)
-        buffer_append_json_string(out, str_from(text));
-    else
-        buffer_append_text(out, "null");
-}
-
 static void append_simulated(struct buffer *out, const char *key, const struct simulated *simulated,
                              bool is_known)
 {
-    buffer_append_format(out, ",\"%s\":{\"outcome\":", key);
-    buffer_append_format(out, is_known ? "\"%s\"" : "null",
-                         verdict_outcome_name(simulated->outcome));
-    simulation_report_append_text(out, "workflow", simulated->workflow);
-    simulation_report_append_text(out, "rule", simulated->rule);
+    json_add_key(out, key);
+    buffer_append_char(out, '{');
+    json_add_text_or_null(out, "outcome",
+                          is_known ? verdict_outcome_name(simulated->outcome) : NULL);
+    json_add_text_or_null(out, "workflow", simulated->workflow);
+    json_add_text_or_null(out, "rule", simulated->rule);
     buffer_append_char(out, '}');
 }
 
 static void append_failure(struct buffer *out, const struct simulated_failure *failure)
 {
-    buffer_append_format(out, "{\"calls\":%" PRId64, failure->calls);
-    simulation_report_append_text(out, "policy", failure->policy);
-    simulation_report_append_text(out, "place", failure->place);
-    simulation_report_append_text(out, "error", failure->error);
+    buffer_append_char(out, '{');
+    json_add_number(out, "calls", failure->calls);
+    json_add_text_or_null(out, "policy", failure->policy);
+    json_add_text_or_null(out, "place", failure->place);
+    json_add_text_or_null(out, "error", failure->error);
     buffer_append_char(out, '}');
 }
 
 static void append_change(struct buffer *out, const struct simulated_change *change)
 {
-    buffer_append_text(out, "{\"tool\":");
-    buffer_append_json_string(out, str_from(change->tool));
-    simulation_report_append_text(out, "source", change->source);
-    buffer_append_format(out, ",\"calls\":%" PRId64, change->calls);
+    buffer_append_char(out, '{');
+    json_add_text(out, "tool", change->tool);
+    json_add_text_or_null(out, "source", change->source);
+    json_add_number(out, "calls", change->calls);
     append_simulated(out, "was", &change->was, true);
     append_simulated(out, "would_be", &change->would_be, change->hangs_on == 0);
-    simulation_report_append_text(out, "undecidable_without", missing(change->hangs_on));
+    json_add_text_or_null(out, "undecidable_without", missing(change->hangs_on));
     json_add_texts(out, "examples", change->examples, change->example_count);
     buffer_append_char(out, '}');
 }

@@ -18,6 +18,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/gateway/snapshot.h"
+#include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/json/visible.h"
 #include "taskgate/policy/cedar.h"
@@ -96,8 +97,6 @@ struct test_outcome {
 
 /* ---- names of policies ---- */
 
-/* The names of policies in their tests. */
-
 /* Its @name, for policies that share an @id; else policy_name_of(). */
 static struct str test_name_of(const struct cedar_policy *policy)
 {
@@ -138,13 +137,12 @@ static void policy_test_keys_refuse_unknown(struct reading *reading, const struc
                                             const char *path, const struct test_key *keys,
                                             size_t count)
 {
-    const char **words = memory_alloc_array(count, sizeof *words);
+    OWNED const char **words = memory_alloc_array(count, sizeof *words);
     for (size_t i = 0; i < count; i++)
         words[i] = keys[i].name;
     OWNED char *full = document_join(path, key->text);
     OWNED char *hint = distance_suggest(key->text, words, count, "known here:");
     report_error(&reading->report, key, full, hint, "unknown key");
-    free((void *)words);
 }
 
 static bool has_key(const struct test_key *keys, size_t count, const char *name)
@@ -251,13 +249,12 @@ static void read_rule(struct reading *reading, const struct node *node, const ch
         reading->one->rule = &config->rules[number];
         return;
     }
-    const char **words = memory_alloc_array(config->rule_count + 1, sizeof *words);
+    OWNED const char **words = memory_alloc_array(config->rule_count + 1, sizeof *words);
     for (size_t i = 0; i < config->rule_count; i++)
         words[i] = config->rules[i].match;
     words[config->rule_count] = "default";
     test_refuse_word(reading, node, path, "the pattern or number of a rule", words,
                      config->rule_count + 1);
-    free((void *)words);
 }
 
 static void read_workflow(struct reading *reading, const struct node *node, const char *path)
@@ -269,11 +266,10 @@ static void read_workflow(struct reading *reading, const struct node *node, cons
     reading->one->workflow = config_workflow_find(config, str_from(name));
     if (reading->one->workflow)
         return;
-    const char **words = memory_alloc_array(config->workflow_count, sizeof *words);
+    OWNED const char **words = memory_alloc_array(config->workflow_count, sizeof *words);
     for (size_t i = 0; i < config->workflow_count; i++)
         words[i] = config->workflows[i].name;
     test_refuse_word(reading, node, path, "a workflow", words, config->workflow_count);
-    free((void *)words);
 }
 
 static bool is_policy(const struct cedar_policies *policies, const char *name)
@@ -373,8 +369,6 @@ static void test_value_write(struct buffer *out, const struct node *node)
 
 /* The call of a case: tool, source, arguments, caller, time, and the server's hints on the tool. */
 
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
 static char *json_of(const struct node *node)
 {
     OWNED_BUFFER(json);
@@ -396,11 +390,10 @@ static void read_source(struct reading *reading, const struct node *node, const 
     reading->one->source = config_source_find(config, str_from(id));
     if (reading->one->source)
         return;
-    const char **ids = memory_alloc_array(config->source_count, sizeof *ids);
+    OWNED const char **ids = memory_alloc_array(config->source_count, sizeof *ids);
     for (size_t i = 0; i < config->source_count; i++)
         ids[i] = config->sources[i].id;
     test_refuse_word(reading, node, path, "a source", ids, config->source_count);
-    free((void *)ids);
 }
 
 /* A mapping, or the very JSON in quotes. */
@@ -657,8 +650,6 @@ static bool test_target_load(struct test_file *file, const struct node *root)
 /* Reads a file of cases: first its target, then the cases. */
 
 #define ENDING ".test.yaml"
-#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
 /* ---- cases ---- */
 
 static void policy_test_read_read_name(struct reading *reading, const struct node *node,
@@ -1085,38 +1076,28 @@ static void test_report_failure(struct buffer *out, const struct test_file *file
     policy_test_report_append_explanation(out, &outcome->consultation);
 }
 
-static void append_text_json(struct buffer *out, const char *key, const char *text)
-{
-    buffer_append_format(out, "\"%s\":", key);
-    if (text)
-        buffer_append_json_string(out, str_from(text));
-    else
-        buffer_append_text(out, "null");
-}
-
 static void test_report_case_json(struct buffer *out, const struct test_case *one,
                                   const struct test_outcome *outcome)
 {
     const struct config_rule *rule = outcome->ruled.rule;
     const struct policy_decision *decision = &outcome->consultation.decision;
-    append_text_json(out, "name", one->name);
-    buffer_append_format(out, ",\"line\":%d,\"column\":%d,\"passed\":%s,\"outcome\":\"%s\",",
-                         one->line, one->column, outcome->difference_count == 0 ? "true" : "false",
-                         test_decision_name(outcome->decision));
-    append_text_json(out, "rule", rule ? rule->match : NULL);
-    buffer_append_char(out, ',');
-    append_text_json(out, "workflow",
-                     outcome->decision == TEST_APPROVE ? decision->workflow->name : NULL);
+    json_add_text(out, "name", one->name);
+    json_add_number(out, "line", one->line);
+    json_add_number(out, "column", one->column);
+    json_add_bool(out, "passed", outcome->difference_count == 0);
+    json_add_text(out, "outcome", test_decision_name(outcome->decision));
+    json_add_text_or_null(out, "rule", rule ? rule->match : NULL);
+    json_add_text_or_null(out, "workflow",
+                          outcome->decision == TEST_APPROVE ? decision->workflow->name : NULL);
     consultation_write_json(out, &outcome->consultation);
-    buffer_append_text(out, ",\"differences\":[");
+    json_add_key(out, "differences");
+    buffer_append_char(out, '[');
     for (size_t i = 0; i < outcome->difference_count; i++) {
         const struct test_difference *difference = &outcome->differences[i];
         buffer_append_text(out, i > 0 ? ",{" : "{");
-        append_text_json(out, "what", difference->what);
-        buffer_append_char(out, ',');
-        append_text_json(out, "expected", difference->expected);
-        buffer_append_char(out, ',');
-        append_text_json(out, "actual", difference->actual);
+        json_add_text(out, "what", difference->what);
+        json_add_text(out, "expected", difference->expected);
+        json_add_text(out, "actual", difference->actual);
         buffer_append_char(out, '}');
     }
     buffer_append_char(out, ']');
@@ -1184,11 +1165,13 @@ static void test_report_unreached_json(struct buffer *out, const struct test_fil
     const char *between = "";
     buffer_append_char(out, '[');
     for (size_t position = 0; next_unreached(file, &position, &item); between = ",") {
-        buffer_append_format(out, "%s{\"kind\":\"%s\",\"name\":", between, item.kind);
-        buffer_append_json_string(out, item.name);
-        buffer_append_char(out, ',');
-        append_text_json(out, "file", item.file);
-        buffer_append_format(out, ",\"line\":%d,\"column\":%d}", item.line, item.column);
+        buffer_append_format(out, "%s{", between);
+        json_add_text(out, "kind", item.kind);
+        json_add_str(out, "name", item.name);
+        json_add_text(out, "file", item.file);
+        json_add_number(out, "line", item.line);
+        json_add_number(out, "column", item.column);
+        buffer_append_char(out, '}');
     }
     buffer_append_char(out, ']');
 }
@@ -1291,10 +1274,9 @@ static bool run_file(struct tally *tally, struct test_file *file)
     bool good = true;
     struct buffer *out = &tally->out;
     if (tally->json) {
-        buffer_append_text(out, tally->files > 0 ? ",{\"file\":" : "{\"file\":");
-        buffer_append_json_string(out, str_from(file->path));
-        buffer_append_text(out, ",\"tests\":");
-        buffer_append_json_string(out, str_from(file->target));
+        buffer_append_text(out, tally->files > 0 ? ",{" : "{");
+        json_add_text(out, "file", file->path);
+        json_add_text(out, "tests", file->target);
         buffer_append_text(out, ",\"cases\":[");
     }
     for (size_t i = 0; i < file->count; i++)

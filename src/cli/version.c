@@ -9,6 +9,7 @@
 #include <yaml.h>
 
 #include "taskgate/core/owned.h"
+#include "taskgate/json/members.h"
 #include "taskgate/store/postgres_library.h"
 #include "taskgate/upstream/curl_library.h"
 
@@ -56,30 +57,18 @@ struct part {
     const char *name, *version; /* NULL: it cannot be loaded */
 };
 
-static void version_append_text(struct buffer *out, const char *text)
-{
-    if (text)
-        buffer_append_json_string(out, str_from(text));
-    else
-        buffer_append_text(out, "null");
-}
-
 static void version_append_json(struct buffer *out, const struct part *parts, size_t count)
 {
     const char *commit = sizeof VERSION_COMMIT - 1 == COMMIT_CHARACTERS ? VERSION_COMMIT : NULL;
-    buffer_append_text(out, "{\"version\":");
-    version_append_text(out, TASKGATE_VERSION);
-    buffer_append_text(out, ",\"commit\":");
-    version_append_text(out, commit);
-    buffer_append_text(out, ",\"arch\":");
-    version_append_text(out, ARCH);
-    buffer_append_text(out, ",\"compiler\":");
-    version_append_text(out, COMPILER);
-    buffer_append_text(out, ",\"libraries\":{");
-    for (size_t i = 0; i < count; i++) {
-        buffer_append_format(out, "%s\"%s\":", i > 0 ? "," : "", parts[i].name);
-        version_append_text(out, parts[i].version);
-    }
+    buffer_append_char(out, '{');
+    json_add_text(out, "version", TASKGATE_VERSION);
+    json_add_text_or_null(out, "commit", commit);
+    json_add_text(out, "arch", ARCH);
+    json_add_text(out, "compiler", COMPILER);
+    json_add_key(out, "libraries");
+    buffer_append_char(out, '{');
+    for (size_t i = 0; i < count; i++)
+        json_add_text_or_null(out, parts[i].name, parts[i].version);
     buffer_append_text(out, "}}\n");
 }
 
