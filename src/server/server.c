@@ -8,8 +8,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "private_file.h"
 #include "reload.h"
-#include "state_key.h"
 #include "store_opening.h"
 #include "supervisor.h"
 #include "taskgate/admin/admin.h"
