@@ -45,7 +45,6 @@ struct server_budget {
 bool server_budget_take(struct server_budget *budget, enum server_request kind,
                         int64_t monotonic_ms);
 
-struct catalog_tool;
 struct span;
 
 /*
@@ -55,7 +54,6 @@ struct span;
  * points into the request (envelope, headers) may be read any more.
  */
 struct call;
-struct identity;
 typedef void (*call_step)(struct call *call);
 
 /* The word of a check about a call. */

@@ -1,4 +1,4 @@
-/* The detached call itself, for the file that answers its client (tools/detached_answer.c). */
+/* The detached call itself, for the file that answers its client (tools/plain.c). */
 #pragma once
 
 #include "call/client_profile.h"
