@@ -41,7 +41,9 @@ struct str splice_member(struct str text, struct str member)
 void json_add_key(struct buffer *out, const char *key)
 {
     bool is_first = out->length > 0 && out->bytes[out->length - 1] == '{';
-    buffer_append_format(out, "%s\"%s\":", is_first ? "" : ",", key);
+    buffer_append_text(out, is_first ? "\"" : ",\"");
+    buffer_append_text(out, key);
+    buffer_append_text(out, "\":");
 }
 
 void json_add_value(struct buffer *out, const char *key, struct str value)
