@@ -288,6 +288,17 @@ bool database_is_in_place(const struct database *database, struct error *error)
         database->path);
 }
 
+bool database_number(sqlite3 *handle, const char *sql, int64_t *number)
+{
+    sqlite3_stmt *statement = NULL;
+    bool read = sqlite3_prepare_v2(handle, sql, -1, &statement, NULL) == SQLITE_OK &&
+                sqlite3_step(statement) == SQLITE_ROW;
+    if (read)
+        *number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return read;
+}
+
 sqlite3_stmt *database_statement(struct database *database, unsigned which)
 {
     ASSERT_NUMBERS(which, <, STATEMENT_ALL);

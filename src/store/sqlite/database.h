@@ -69,6 +69,8 @@ bool database_is_in_place(const struct database *database, struct error *error);
 /* "what: SQLite's message (code)". Returns false. */
 bool database_error(const struct database *database, const char *what, struct error *error);
 
+/* The number in the first row of the text's rows. false: it cannot be read. */
+bool database_number(sqlite3 *handle, const char *sql, int64_t *number);
 /* A statement ready for new values; prepared at its first use. NULL on failure. */
 sqlite3_stmt *database_statement(struct database *database, unsigned which);
 /* Lets go of the row and the values of a statement that was stepped. */

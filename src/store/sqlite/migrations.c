@@ -411,27 +411,13 @@ const int migration_count = sizeof migration_scripts / sizeof *migration_scripts
 _Static_assert(sizeof migration_scripts / sizeof *migration_scripts == MIGRATIONS_SCHEMA_VERSION,
                "write what the new migration leaves behind into schema.c, too");
 
-static bool migrations_read_number(struct database *database, const char *sql, int64_t *number,
-                                   struct error *error)
-{
-    sqlite3_stmt *statement = NULL;
-    bool read = sqlite3_prepare_v2(database->handle, sql, -1, &statement, NULL) == SQLITE_OK &&
-                sqlite3_step(statement) == SQLITE_ROW;
-    if (read)
-        *number = sqlite3_column_int64(statement, 0);
-    else
-        database_error(database, "cannot read the schema", error);
-    sqlite3_finalize(statement);
-    return read;
-}
-
 /* A new file is empty; anything else must carry our mark. */
 static bool check_ours(struct database *database, bool *is_new, struct error *error)
 {
     int64_t application, tables;
-    if (!migrations_read_number(database, "PRAGMA application_id", &application, error) ||
-        !migrations_read_number(database, "SELECT count(*) FROM sqlite_schema", &tables, error))
-        return false;
+    if (!database_number(database->handle, "PRAGMA application_id", &application) ||
+        !database_number(database->handle, "SELECT count(*) FROM sqlite_schema", &tables))
+        return database_error(database, "cannot read the schema", error);
     *is_new = tables == 0;
     if (application == MIGRATIONS_APPLICATION_ID || (application == 0 && *is_new))
         return true;
@@ -482,10 +468,11 @@ static bool migrate(struct database *database, bool is_new, int version, struct 
 bool migrations_apply(struct database *database, struct error *error)
 {
     int64_t version;
-    bool is_new;
-    if (!check_ours(database, &is_new, error) ||
-        !migrations_read_number(database, "PRAGMA user_version", &version, error))
+    bool is_new = false;
+    if (!check_ours(database, &is_new, error))
         return false;
+    if (!database_number(database->handle, "PRAGMA user_version", &version))
+        return database_error(database, "cannot read the schema", error);
     if (version > migration_count || version < 0)
         return error_set(error,
                          "%s has schema version %d, and this taskgate knows versions up to %d; "

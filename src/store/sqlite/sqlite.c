@@ -70,22 +70,11 @@ static int open_database(const char *path, sqlite3 **handle)
     return sqlite3_open_v2(name.bytes, handle, is_quiet ? flags | SQLITE_OPEN_URI : flags, NULL);
 }
 
-static bool read_only_read_number(sqlite3 *handle, const char *sql, int *number)
-{
-    sqlite3_stmt *statement = NULL;
-    bool read = sqlite3_prepare_v2(handle, sql, -1, &statement, NULL) == SQLITE_OK &&
-                sqlite3_step(statement) == SQLITE_ROW;
-    if (read)
-        *number = sqlite3_column_int(statement, 0);
-    sqlite3_finalize(statement);
-    return read;
-}
-
 static bool check_version(sqlite3 *handle, const char *path, struct error *error)
 {
-    int application, version;
-    if (!read_only_read_number(handle, "PRAGMA application_id", &application) ||
-        !read_only_read_number(handle, "PRAGMA user_version", &version))
+    int64_t application, version;
+    if (!database_number(handle, "PRAGMA application_id", &application) ||
+        !database_number(handle, "PRAGMA user_version", &version))
         return read_only_fail(handle, path, error);
     if (application != MIGRATIONS_APPLICATION_ID)
         return error_set(error, "%s is no task store", path);
@@ -93,12 +82,12 @@ static bool check_version(sqlite3 *handle, const char *path, struct error *error
         return error_set(error,
                          "%s has schema version %d, and this taskgate reads version %d; "
                          "taskgate serve brings it up",
-                         path, version, migration_count);
+                         path, (int)version, migration_count);
     if (version > migration_count)
         return error_set(error,
                          "%s has schema version %d, and this taskgate knows versions up to %d; "
                          "use the newer taskgate that wrote it",
-                         path, version, migration_count);
+                         path, (int)version, migration_count);
     return true;
 }
 
