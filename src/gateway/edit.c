@@ -151,28 +151,25 @@ static void write_request(struct buffer *out, const struct envelope *envelope, s
 /* It is read as a client's is, by the same reader. */
 static bool edit_bind(struct store_edit *edit, struct str request, struct error *error)
 {
-    struct envelope envelope;
+    OWNED_ENVELOPE(envelope);
     bool is_good = envelope_read(&envelope, request, error) == ENVELOPE_OK;
     if (is_good) {
         request_parts_digest(&envelope, edit->request_digest);
         canonical_digest(envelope.arguments.raw, edit->arguments_digest);
         edit->arguments = memory_copy_str(envelope.arguments.raw);
     }
-    envelope_finish(&envelope);
     return is_good;
 }
 
 static bool make_request(const struct task *task, struct str arguments, int64_t most_bytes,
                          struct store_edit *edit, struct error *error)
 {
-    struct envelope envelope;
-    struct buffer request;
-    buffer_init(&request);
+    OWNED_ENVELOPE(envelope);
+    OWNED_BUFFER(request);
     bool is_good = envelope_read(&envelope, str_slice(task->request, task->request_length),
                                  error) == ENVELOPE_OK;
     if (is_good)
         write_request(&request, &envelope, arguments);
-    envelope_finish(&envelope);
     if (is_good && request.length > (size_t)most_bytes)
         is_good = error_set(error, "the call is larger than limits.body_bytes");
     if (is_good && edit_bind(edit, buffer_str(&request), error)) {
@@ -180,7 +177,6 @@ static bool make_request(const struct task *task, struct str arguments, int64_t 
         edit->request = buffer_take(&request, &edit->request_length);
         return true;
     }
-    buffer_finish(&request);
     return false;
 }
 

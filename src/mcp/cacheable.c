@@ -59,15 +59,13 @@ void mcp_cacheable_drop_tags(struct buffer *out, size_t start, struct str origin
         return;
     json_members(written, keys, 2, values);
     for (size_t i = 0; i < 2; i++) {
-        struct buffer without;
+        OWNED_BUFFER(without);
         if (values[i].length == 0)
             continue;
-        buffer_init(&without);
         json_write_without_member(&without, str_slice(out->bytes + start, out->length - start),
                                   keys[i]);
         out->length = start;
         buffer_append(out, buffer_str(&without));
-        buffer_finish(&without);
     }
 }
 

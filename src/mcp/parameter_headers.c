@@ -272,13 +272,12 @@ static enum mirrored_verdict compare_argument(const struct parameter *parameter,
                                               const struct mirrored_header *header,
                                               struct str argument)
 {
-    struct buffer room;
+    OWNED_BUFFER(room);
     struct str told;
     if (json_type(argument) == JSON_STRING)
         return mirrored_header_compare_json(header, argument);
     if (header->count != 1)
         return header->count == 0 ? MIRRORED_MISSING : MIRRORED_REPEATED;
-    buffer_init(&room);
     enum mirrored_verdict verdict = MIRRORED_DIFFERENT;
     if (!mirrored_header_decode(header->value, &room, &told))
         verdict = MIRRORED_UNDECODABLE;
@@ -287,7 +286,6 @@ static enum mirrored_verdict compare_argument(const struct parameter *parameter,
     else if (json_type(argument) != JSON_OBJECT && json_type(argument) != JSON_ARRAY &&
              str_equal(told, argument))
         verdict = MIRRORED_SAME;
-    buffer_finish(&room);
     return verdict;
 }
 

@@ -66,10 +66,9 @@ void reason_property_write(struct buffer *out, struct str schema, bool is_requir
 enum reason_property reason_property_read(struct str arguments, struct buffer *reason)
 {
     struct str value = json_member(arguments, REASON_PROPERTY);
-    struct buffer text;
+    OWNED_BUFFER(text);
     if (value.length == 0)
         return REASON_PROPERTY_ABSENT;
-    buffer_init(&text);
     bool is_text = json_decode_string(value, &text);
     struct str trimmed = str_trim(buffer_str(&text));
     size_t length = is_text ? str_utf8_count(trimmed) : 0;
@@ -78,6 +77,5 @@ enum reason_property reason_property_read(struct str arguments, struct buffer *r
                    visible_has_content(trimmed);
     if (is_good)
         buffer_append(reason, trimmed);
-    buffer_finish(&text);
     return is_good ? REASON_PROPERTY_GOOD : REASON_PROPERTY_BAD;
 }

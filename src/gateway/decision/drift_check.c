@@ -19,17 +19,14 @@ static bool covers_request(const struct task *task, const struct envelope *envel
 
 static bool request_is_intact(const struct task *task)
 {
-    struct envelope envelope;
+    OWNED_ENVELOPE(envelope);
     char digest[DIGEST_HEX_BYTES] = "";
     enum envelope_status status =
         envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
     if (status == ENVELOPE_OK)
         canonical_digest(envelope.arguments.raw, digest);
-    bool intact = status == ENVELOPE_OK && strcmp(digest, task->arguments_digest) == 0 &&
-                  str_equal(envelope.name.text, str_from(task->tool)) &&
-                  covers_request(task, &envelope);
-    envelope_finish(&envelope);
-    return intact;
+    return status == ENVELOPE_OK && strcmp(digest, task->arguments_digest) == 0 &&
+           str_equal(envelope.name.text, str_from(task->tool)) && covers_request(task, &envelope);
 }
 
 struct str drift_check_owner(const struct task *task)

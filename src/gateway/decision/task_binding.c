@@ -218,13 +218,11 @@ static void add_difference(struct buffer *out, const struct task_origin *origin,
     const struct config_source *source = origin->source;
     const struct pin_name name = {str_from(source->id), DEFINITION_TOOL,
                                   origin->envelope->name.text};
-    struct buffer text;
+    OWNED_BUFFER(text);
     if (source->pins[DEFINITION_TOOL] == PIN_OFF || !pins_is_changed(&name, tool->definition))
         return;
-    buffer_init(&text);
     pins_write_difference(&name, &text);
     json_add_str(out, "toolDifference", buffer_str(&text));
-    buffer_finish(&text);
 }
 
 /* Writes it for a call of the tool as it is known of the owner's list. `task` is bound to its

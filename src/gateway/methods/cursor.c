@@ -69,12 +69,11 @@ static bool is_written_as(const struct cursor *cursor, struct str text)
 
 bool cursor_read(struct cursor *cursor, struct str text)
 {
-    struct buffer json;
+    OWNED_BUFFER(json);
     uint64_t number = 0;
     bool good = false;
-    buffer_init(&json);
     if (!decode(text, &json) || !json_check(buffer_str(&json), NULL))
-        goto done;
+        return false;
     struct str before = json_member(buffer_str(&json), "before");
     struct str upstream = json_member(buffer_str(&json), "upstream");
     if (before.length > 0) {
@@ -87,8 +86,5 @@ bool cursor_read(struct cursor *cursor, struct str text)
         if (good && json_type(upstream) == JSON_STRING)
             buffer_append(&cursor->wrapped, upstream);
     }
-    good = good && is_written_as(cursor, text);
-done:
-    buffer_finish(&json);
-    return good;
+    return good && is_written_as(cursor, text);
 }

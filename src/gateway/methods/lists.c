@@ -141,7 +141,7 @@ static void pin_skills(const struct call *call, struct str result)
     static const char *const keys[] = {"skill", "skills", "nextCursor"};
     struct definition_watch *watch = call->worker->gateway->definitions;
     struct str found[3];
-    struct buffer entry;
+    OWNED_BUFFER(entry);
     if (call->source->pins[DEFINITION_SKILL] == PIN_OFF)
         return;
     json_members(result, keys, 3, found);
@@ -150,10 +150,8 @@ static void pin_skills(const struct call *call, struct str result)
                                  is_first_page(call) && !has_more);
     if (found[0].length == 0)
         return;
-    buffer_init(&entry);
     buffer_append_format(&entry, "[%.*s]", STR_ARGS(found[0]));
     definition_watch_see_entries(watch, call->source, DEFINITION_SKILL, buffer_str(&entry), false);
-    buffer_finish(&entry);
 }
 
 /* Whether the answer has skills themselves; these are pinned. */

@@ -10,6 +10,7 @@
 
 #include "taskgate/core/assert.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/policy/gate.h"
 #include "taskgate/telemetry/span.h"
 
@@ -217,9 +218,8 @@ static void judge(struct call *call)
 
 static void answer_own(struct call *call)
 {
-    struct buffer contents, result;
-    buffer_init(&contents);
-    buffer_init(&result);
+    OWNED_BUFFER(contents);
+    OWNED_BUFFER(result);
     if (str_equal(call->envelope.method, STR("resources/read"))) {
         doc_resources_write_contents(call, &contents);
         call->dialect->write_list(&result, buffer_str(&contents), 0);
@@ -227,8 +227,6 @@ static void answer_own(struct call *call)
         buffer_append(&result, STR("{}")); /* a subscription: they never change */
     }
     call_answer_result(call, buffer_str(&result));
-    buffer_finish(&result);
-    buffer_finish(&contents);
 }
 
 static bool is_own(const struct call *call)

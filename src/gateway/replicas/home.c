@@ -15,6 +15,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/store/homes.h"
 
@@ -64,16 +65,12 @@ static bool copy_id(struct str text, char id[TASK_ID_BYTES])
  * what is in the database. */
 static bool find_in_arguments(struct call *call, char id[TASK_ID_BYTES])
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     if (!is_method(call, "tools/call") ||
         client_own_tool_called(call) != PSEUDO_TOOL_GET_TASK_RESULT)
         return false;
-    buffer_init(&text);
-    bool is_found =
-        json_decode_string(json_member(call->envelope.arguments.raw, "task_id"), &text) &&
-        copy_id(buffer_str(&text), id);
-    buffer_finish(&text);
-    return is_found;
+    return json_decode_string(json_member(call->envelope.arguments.raw, "task_id"), &text) &&
+           copy_id(buffer_str(&text), id);
 }
 
 /* Whether the request is about a task of the gateway's whose home has what it needs: the

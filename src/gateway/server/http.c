@@ -721,8 +721,7 @@ static void on_resumed_head(void *context, int status, const struct http_header 
 {
     struct exchange *exchange = exchange_from(context);
     struct reading *reading = exchange->reading;
-    struct headers headers;
-    headers_init(&headers, false);
+    OWNED_HEADERS(headers, false);
     headers_from_response(&headers, items, count);
     reading->is_refused = status != 200 || !headers_name_event_stream(&headers) ||
                           headers_find(&headers, "content-encoding").length > 0;
@@ -730,7 +729,6 @@ static void on_resumed_head(void *context, int status, const struct http_header 
         reading->failures = 0;
     else if (status != 429 && status < 500)
         reading->failures = MOST_FAILURES;
-    headers_finish(&headers);
 }
 
 static void open_resumed(void *context)
@@ -739,10 +737,9 @@ static void open_resumed(void *context)
                                                         exchange_on_end};
     struct exchange *exchange = exchange_from(context);
     struct reading *reading = exchange->reading;
-    struct headers headers;
+    OWNED_HEADERS(headers, false);
     ASSERT(!exchange->upstream);
     ASSERT_NUMBERS(reading->failures, <, MOST_FAILURES);
-    headers_init(&headers, false);
     for (size_t i = 0; i < reading->request_headers.count; i++) {
         const struct http_header *item = &reading->request_headers.items[i];
         if (!str_equal_ignore_case(item->name, STR("content-type")))
@@ -765,7 +762,6 @@ static void open_resumed(void *context)
     reading->failures++; /* unless it opens */
     exchange->upstream =
         upstream_call_start(exchange->worker->client, &request, &callbacks, exchange);
-    headers_finish(&headers);
 }
 
 /* ---- beginning ---- */
@@ -964,8 +960,7 @@ void server_ask_page(struct call *call, const char *method, struct str cursor, s
     OWNED_BUFFER(params);
     OWNED_BUFFER(body);
     OWNED_BUFFER(id);
-    struct headers headers;
-    headers_init(&headers, false);
+    OWNED_HEADERS(headers, false);
     headers_from_call(&headers, call);
     if (cursor.length > 0)
         buffer_append_format(&params, "{\"cursor\":%.*s}", STR_ARGS(cursor));
@@ -977,7 +972,6 @@ void server_ask_page(struct call *call, const char *method, struct str cursor, s
                          .limit_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
                          .most_bytes = most_bytes,
                          .answered = answered});
-    headers_finish(&headers);
 }
 
 /* Servers answer such a message with 202 and no body. */

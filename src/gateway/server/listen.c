@@ -210,11 +210,10 @@ static void listen_at_modern(struct listener *listener, const struct call *call,
     static const struct exchange_events events = {.reply = on_listen_reply,
                                                   .server_message = on_listen_message,
                                                   .dropped = on_listen_dropped};
-    struct headers headers;
+    OWNED_HEADERS(headers, true);
     OWNED_BUFFER(body);
     OWNED_BUFFER(id);
     OWNED_BUFFER(members);
-    headers_init(&headers, true);
     buffer_append_format(&members, "{\"notifications\":%.*s}", STR_ARGS(filter));
     client_request_write_own(call, "subscriptions/listen", buffer_str(&members), &headers, &body,
                              &id);
@@ -227,7 +226,6 @@ static void listen_at_modern(struct listener *listener, const struct call *call,
         .most_bytes = (size_t)call->snapshot->config->limits.result_bytes,
     };
     listener->exchange = exchange_send(call->worker, &sending, &events, listener);
-    headers_finish(&headers);
 }
 
 /* ---- at a legacy server ---- */

@@ -62,14 +62,12 @@ void era_probe_then(struct call *call, call_step next)
 {
     OWNED_BUFFER(body);
     OWNED_BUFFER(id);
-    struct headers headers;
-    headers_init(&headers, false);
+    OWNED_HEADERS(headers, false);
     headers_from_call(&headers, call);
     modern_request_set_headers(&headers, "server/discover");
     modern_request_write(&body, &id, "server/discover", STR_EMPTY);
     server_ask(call, &(struct exchange_question){&headers, buffer_str(&body), buffer_str(&id),
                                                  PROBE_MS, PROBE_MOST_BYTES, on_probed, next});
-    headers_finish(&headers);
 }
 
 const struct server_protocol *server_protocol_of_call(const struct call *call)

@@ -221,7 +221,7 @@ static void begin(struct telling *telling, struct definition_watch *watch,
 static void add(struct telling *telling, const struct definition_items *list,
                 const struct definition_item *item, unsigned flags)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     if (!telling->may_tell || telling->count == MOST_AT_ONCE) {
         telling->is_cut = true;
         return;
@@ -229,7 +229,6 @@ static void add(struct telling *telling, const struct definition_items *list,
     ASSERT_NUMBERS(telling->count, <, MOST_AT_ONCE);
     if (!telling->items)
         telling->items = memory_alloc_array(MOST_AT_ONCE, sizeof *telling->items);
-    buffer_init(&text);
     list->write_text(item, &text);
     telling->items[telling->count++] = (struct store_definition){
         .source = memory_copy_text(list->source->id),
@@ -239,7 +238,6 @@ static void add(struct telling *telling, const struct definition_items *list,
         .text = memory_copy_str(str_utf8_cut(buffer_str(&text), STORE_DEFINITION_TEXT_BYTES)),
         .flags = flags,
     };
-    buffer_finish(&text);
 }
 
 struct told_call {
@@ -352,7 +350,7 @@ static void flag(const struct definition_items *list, struct names *names,
 static void note_name(const struct definition_items *list, struct names *names,
                       const struct definition_item *item)
 {
-    struct buffer folded;
+    OWNED_BUFFER(folded);
     const struct definition_item *first = map_get(names->first, item->name);
     if (first) {
         if (strcmp(first->digest, item->digest) != 0)
@@ -360,7 +358,6 @@ static void note_name(const struct definition_items *list, struct names *names,
         return;
     }
     map_put(names->first, item->name, (void *)item);
-    buffer_init(&folded);
     mcp_definition_fold_name(&folded, item->name);
     const struct definition_item *alike = map_get(names->folded, buffer_str(&folded));
     if (alike) {
@@ -369,7 +366,6 @@ static void note_name(const struct definition_items *list, struct names *names,
     } else {
         map_put(names->folded, buffer_str(&folded), (void *)item);
     }
-    buffer_finish(&folded);
 }
 
 static void see(struct telling *telling, const struct definition_items *list,
@@ -436,8 +432,7 @@ static void see_all(struct definition_watch *watch, const struct config_source *
     struct str entry;
     while (json_next_element(entries, &position, &entry)) {
         const char *key = kind == DEFINITION_SKILL ? "uri" : "name";
-        struct buffer name;
-        buffer_init(&name);
+        OWNED_BUFFER(name);
         if (json_decode_string(json_member(entry, key), &name)) {
             struct mcp_definition *definition = &read[count].definition;
             mcp_definition_read(definition, kind, entry);
@@ -452,7 +447,6 @@ static void see_all(struct definition_watch *watch, const struct config_source *
                                                       definition->digest, entry});
             count++;
         }
-        buffer_finish(&name);
     }
     const struct definition_items list = {source, kind, is_whole, items, count, write_entry};
     definition_watch_see(watch, &list);
