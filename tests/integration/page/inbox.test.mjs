@@ -58,7 +58,7 @@ async function workOfLists(page) {
   return tasks.reduce((sum, { tdur, dur }) => sum + (tdur ?? dur), 0) / 1000;
 }
 
-/** Calls of several tools and sizes; returns their ids in the order in which they were made. */
+/** Calls of several tools and sizes; returns their ids in the order in which they were made, and run out. */
 async function sevenCalls(client) {
   const calls = [
     ['delete_user', { user: 'ada@example.org', reason: 'asked to be forgotten' }],
@@ -70,7 +70,7 @@ async function sevenCalls(client) {
     ['pay', { to: 'DE89 3704 0044 0532 0130 00', amount: 1249.5, currency: 'EUR' }],
   ];
   const ids = [];
-  for (const [name, args] of calls) ids.push((await client.createTask(name, args, { ttl: 3_600_000 })).taskId);
+  for (const [name, args] of calls) ids.push((await client.createTask(name, args, { ttl: 1_200_000 + ids.length * 1000 })).taskId);
   return ids;
 }
 
