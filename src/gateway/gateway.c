@@ -387,7 +387,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     worker->legs = map_create();
     worker->conversations = map_create();
     worker->waiters = map_create();
-    list_init(&worker->answers);
+    worker->answers = map_create();
     worker->executions = map_create();
     worker->detached_tasks = map_create();
     list_init(&worker->detached);
@@ -442,6 +442,7 @@ void gateway_worker_destroy(struct gateway_worker *worker)
     map_destroy(worker->waiters, NULL);
     map_destroy(worker->conversations, NULL);
     map_destroy(worker->legs, NULL);
+    map_destroy(worker->answers, NULL);
     upstream_client_destroy(worker->client);
     MAGIC_CLEAR(worker);
     free(worker);

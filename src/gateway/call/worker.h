@@ -124,9 +124,9 @@ struct gateway_worker {
     struct list pulses; /* struct pulse.node: replicas at which requests wait (replicas/carry.c) */
     struct loop_timer tools_changed_timer; /* of others: told once for all that came together */
     struct map *waiters;                   /* task id -> struct waiting_call: open tasks/result */
-    struct list answers;        /* on their way to servers (conversation/answer_gate.c) */
-    struct map *executions;     /* task id -> struct execution: credentials held, or running */
-    struct list detached;       /* struct detached_call.node: all of them, tasks yet or not */
+    struct map *answers;    /* task id -> answers inside its call (conversation/answer_gate.c) */
+    struct map *executions; /* task id -> struct execution: credentials held, or running */
+    struct list detached;   /* struct detached_call.node: all of them, tasks yet or not */
     struct map *detached_tasks; /* task id -> struct detached_call: those that run */
 };
 #define GATEWAY_WORKER_MAGIC 0x47575703

@@ -159,7 +159,7 @@ enum gate_state {
 
 struct gate {
     uint32_t magic;   /* GATE_MAGIC */
-    struct list node; /* in the worker's */
+    struct list node; /* in its family */
     struct gateway_worker *worker;
     struct task *task;
     char call[TASK_ID_BYTES];
@@ -170,8 +170,14 @@ struct gate {
     struct loop_timer timer; /* the next try to store */
     int under_way;           /* messages to the store */
     int tries;
+    bool is_listed;
 };
 #define GATE_MAGIC 0x47574107
+
+/* The answers inside one call. */
+struct family {
+    struct list gates;
+};
 
 static struct gate *gate_from(void *context)
 {
@@ -234,14 +240,40 @@ static bool all_say_no(struct str answers)
     return true;
 }
 
-/* ---- its end ---- */
+/* ---- the gates of a worker ---- */
+
+static void list_gate(struct gate *gate)
+{
+    struct map *answers = gate->worker->answers;
+    ASSERT(!gate->is_listed);
+    struct family *family = map_get(answers, str_from(gate->call));
+    if (!family) {
+        family = memory_alloc(sizeof *family);
+        list_init(&family->gates);
+        map_put(answers, str_from(gate->call), family);
+    }
+    list_append(&family->gates, &gate->node);
+    gate->is_listed = true;
+}
+
+static void unlist(struct gate *gate)
+{
+    struct family *family = map_get(gate->worker->answers, str_from(gate->call));
+    list_remove(&gate->node);
+    gate->is_listed = false;
+    if (family && list_is_empty(&family->gates)) {
+        map_remove(gate->worker->answers, str_from(gate->call));
+        free(family);
+    }
+}
 
 static void destroy(struct gate *gate)
 {
     ASSERT(!gate->callback && gate->state == GATE_OVER);
     ASSERT_NUMBERS(gate->under_way, ==, 0);
     loop_timer_stop(&gate->timer);
-    list_remove(&gate->node);
+    if (gate->is_listed)
+        unlist(gate);
     task_unref(gate->task);
     MAGIC_CLEAR(gate);
     free(gate);
@@ -457,7 +489,7 @@ enum answer_course answer_gate_pass(struct gateway_worker *worker,
     MAGIC_SET(gate, GATE_MAGIC);
     snprintf(gate->call, sizeof gate->call, "%s", answers->task->id);
     loop_timer_init(&gate->timer, worker->loop, gate->task ? store_next : refuse_at_once, gate);
-    list_append(&worker->answers, &gate->node);
+    list_gate(gate);
     if (gate->task)
         create(gate);
     else
@@ -483,28 +515,57 @@ static void note_answer(struct gate *gate, struct task *task)
 void answer_gate_note_task(struct gateway_worker *worker, struct task *task)
 {
     bool is_answer = task_is_answer(task);
-    LIST_FOR_EACH_SAFE (node, next, &worker->answers) {
+    if (map_count(worker->answers) == 0)
+        return;
+    char *call =
+        is_answer
+            ? json_string_text(json_member(str_from(task->other_params), TASK_ANSWER_OF), NULL)
+            : memory_copy_text(task->id);
+    struct family *family = call ? map_get(worker->answers, str_from(call)) : NULL;
+    free(call);
+    if (!family)
+        return;
+    /* The family goes with its last gate, whose `next` is the family's own. */
+    struct list ended;
+    list_init(&ended);
+    LIST_FOR_EACH_SAFE (node, next, &family->gates) {
         struct gate *gate = LIST_ENTRY(node, struct gate, node);
         if (is_answer && gate->task && strcmp(gate->task->id, task->id) == 0)
             note_answer(gate, task);
-        else if (!is_answer && strcmp(gate->call, task->id) == 0 && gate->state == GATE_WAITING &&
-                 task->state != TASK_EXECUTING)
+        else if (!is_answer && gate->state == GATE_WAITING && task->state != TASK_EXECUTING)
             cancel(gate);
-        destroy_if_over(gate);
+    }
+    LIST_FOR_EACH_SAFE (node, next, &family->gates) {
+        struct gate *gate = LIST_ENTRY(node, struct gate, node);
+        if (gate->state != GATE_OVER || gate->under_way > 0)
+            continue;
+        list_remove(&gate->node);
+        list_append(&ended, &gate->node);
+    }
+    LIST_FOR_EACH_SAFE (node, next, &ended) {
+        destroy(LIST_ENTRY(node, struct gate, node));
     }
 }
 
 /* The store's answers to those that are under way still come. */
+static void drop(struct gate *gate)
+{
+    if (gate->callback)
+        gate->dropped(gate->context);
+    gate->callback = NULL;
+    gate->state = GATE_OVER;
+    loop_timer_stop(&gate->timer);
+    unlist(gate);
+    destroy_if_over(gate);
+}
+
 void answer_gates_drop(struct gateway_worker *worker)
 {
-    LIST_FOR_EACH_SAFE (node, next, &worker->answers) {
-        struct gate *gate = LIST_ENTRY(node, struct gate, node);
-        list_remove(&gate->node);
-        loop_timer_stop(&gate->timer);
-        if (gate->callback)
-            gate->dropped(gate->context);
-        gate->callback = NULL;
-        gate->state = GATE_OVER;
-        destroy_if_over(gate);
+    size_t position = 0;
+    void *value;
+    while (map_next(worker->answers, &position, NULL, &value)) {
+        const struct family *family = value;
+        drop(LIST_ENTRY(family->gates.next, struct gate, node));
+        position = 0;
     }
 }
