@@ -9,7 +9,7 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 0,
-  eras: 70,
+  eras: 69,
   words: 15,
   reach: 4,
   write: 2,
@@ -17,12 +17,12 @@ const LIMITS = {
   calls: 0,
   statements: 3,
   pointers: 22,
-  lines: 136500, // what is added meanwhile has some room
-  gateway: 43300,
-  files: 782,
+  lines: 133500, // what is added meanwhile has some room
+  gateway: 41900,
+  files: 724,
   users: 29,
   statics: 26,
-  assertions: 507,
+  assertions: 515,
 };
 const measured = measure();
 
