@@ -34,7 +34,7 @@ struct shadow {
     bool is_started, has_thread, stopping;
     struct list queue; /* struct job.node */
     size_t queued, queued_bytes;
-    struct log_aggregate *aggregate;
+    struct log_aggregate *aggregate; /* of the thread and of all workers */
 };
 #define SHADOW_MAGIC 0x47575306
 
@@ -44,6 +44,14 @@ static inline struct shadow *shadow_from(void *context)
 }
 
 /* ---- what is said ---- */
+
+static void count_line(struct shadow *shadow, enum log_level level, const char *message,
+                       const struct log_field *fields, unsigned count)
+{
+    pthread_mutex_lock(&shadow->lock);
+    log_aggregate_count(shadow->aggregate, level, message, fields, count);
+    pthread_mutex_unlock(&shadow->lock);
+}
 
 static void log_difference(struct shadow *shadow, const struct shadow_call *call,
                            const struct verdict *other)
@@ -63,8 +71,8 @@ static void log_difference(struct shadow *shadow, const struct shadow_call *call
     };
     metrics_count(METRIC_SHADOW_DIFFERENCES, str_from(verdict_outcome_name(call->outcome)),
                   str_from(verdict_outcome_name(other->outcome)));
-    log_aggregate_count(shadow->aggregate, LOG_LEVEL_INFO, "The shadow decides differently", fields,
-                        sizeof fields / sizeof *fields);
+    count_line(shadow, LOG_LEVEL_INFO, "The shadow decides differently", fields,
+               sizeof fields / sizeof *fields);
 }
 
 /* Logs the policy and the place, and of the call only its tool. */
@@ -81,9 +89,8 @@ static void log_policy_error(struct shadow *shadow, const struct shadow_call *ca
         LOG_NUMBER("column", finding ? finding->column : 0),
         LOG_TEXT("error", finding ? finding->error : failure),
     };
-    log_aggregate_count(shadow->aggregate, LOG_LEVEL_WARN,
-                        "A policy of the shadow could not be evaluated", fields,
-                        sizeof fields / sizeof *fields);
+    count_line(shadow, LOG_LEVEL_WARN, "A policy of the shadow could not be evaluated", fields,
+               sizeof fields / sizeof *fields);
 }
 
 static bool log_policy_errors(struct shadow *shadow, const struct shadow_call *call,
@@ -177,7 +184,11 @@ static void flush_in_time(struct shadow *shadow, int64_t *flushed_ms)
 {
     if (clock_monotonic_ms() - *flushed_ms < LOG_AGGREGATE_FLUSH_MS)
         return;
-    log_aggregate_flush(shadow->aggregate);
+    pthread_mutex_lock(&shadow->lock);
+    struct log_aggregate *full = shadow->aggregate;
+    shadow->aggregate = log_aggregate_create();
+    pthread_mutex_unlock(&shadow->lock);
+    log_aggregate_destroy(full); /* writes its sums */
     *flushed_ms = clock_monotonic_ms();
 }
 
