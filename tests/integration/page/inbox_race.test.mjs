@@ -105,6 +105,7 @@ test('while another decides and new calls come, a click means the call under the
   assert.deepEqual(await reject.boundingBox(), { x, y, width, height });
   await alice.page.mouse.click(x + width / 2, y + height / 2);
   await admin.inState(ids[6], 'rejected');
+  await answered(alice.page); // or the browser may not have reported the request yet
   assert.deepEqual(alice.sent, [[ids[6], 'reject']]);
   assert.equal((await admin.get('/api/v1/inbox')).json.waiting, 3);
 });
