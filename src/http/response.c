@@ -114,7 +114,7 @@ static void head_watched(struct http_server *server, h2o_req_t *request)
     server->head_flag = *sent_flag(request) == 1 ? HEAD_FLAG_SEEN : HEAD_FLAG_ABSENT;
 }
 
-/* Room for all that stands before the headers. */
+/* Room for all that comes before the headers. */
 #define FIRST_LINES_BYTES 160
 
 /* Puts it before `at`, and returns where it begins. */

@@ -138,7 +138,7 @@ static bool purge(struct batch *batch, bool *has_more)
     return done && rows_write(batch->database, STATEMENT_LIMITED_PURGE, NO_VALUES);
 }
 
-/* ---- the age of the audit trail, and the anchors that stand for it ---- */
+/* ---- the age of the audit trail, and the anchors in its place ---- */
 
 /* For the operators' endpoints, with the members that the log has. */
 static bool note_anchor(struct batch *batch, const struct store_anchor *anchor)

@@ -141,7 +141,7 @@ static struct http1_call *http1_call_create(struct http1_client *client,
     return call;
 }
 
-/* To put small pieces together costs less than to have the kernel do it: the body stands behind the
+/* To put small pieces together costs less than to have the kernel do it: the body comes behind the
  * head. */
 static bool is_in_one_piece(const struct http1_call *call)
 {

@@ -4,8 +4,8 @@
  * thread.
  *
  * A question's memory belongs to the loop that took it. Exactly one caller closes a question. This
- * caller may read it until it tells that loop of the closing. All others see a question only in a
- * walk.
+ * caller may read it until it notifies that loop of the closing. All others see a question only in
+ * a walk.
  */
 #pragma once
 
@@ -138,7 +138,7 @@ void question_table_end(struct question_table *table, struct str key,
                         const struct question_match *match);
 
 /* A walk over questions, which holds the lock until it is at its end: every walk must come there,
- * and be short. What stands under the lock may change meanwhile. */
+ * and be short. What the lock guards may change meanwhile. */
 struct question_walk {
     struct question_table *table; /* NULL: it is at its end */
     const struct question_match *match;
